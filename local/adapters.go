@@ -45,7 +45,7 @@ type places struct {
 	sets     *stackset.Engine
 }
 
-func (p places) Places(ctx context.Context) ([]awswire.Place, error) {
+func (p places) all(ctx context.Context) ([]awswire.Place, error) {
 	found, err := p.registry.Places(ctx)
 	if err != nil {
 		return found, err

@@ -509,7 +509,7 @@ func testLivePages(t *testing.T, browser context.Context) {
 	v.open("/calls?failed=1")
 	v.is("the calls follow", `document.body.dataset.following === "live"`)
 	ask[any](v, `document.querySelector("[data-row]").focus(); window.stays = 1`)
-	f.past.add(handlers.Invocation{
+	logs.called(handlers.Invocation{
 		ID: "new-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::New::Hook", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "FAILED",
 		ErrorCode: "NonCompliant", Message: "no <b>key</b>", Request: "{}", Reply: `{"hookStatus": "FAILED"}`, StartedAt: store.At(then.Add(2 * time.Minute)),
 	})
@@ -539,7 +539,7 @@ func testLivePages(t *testing.T, browser context.Context) {
 // testLiveLogs: lines appear as they are written; pausing, filtering, bounds.
 func testLiveLogs(t *testing.T, browser context.Context) {
 	f, _ := world(t)
-	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	logs := newEngines(t)
 	for i := range 100 {
 		logs.write("g", fmt.Sprintf("line %d", i))
 	}

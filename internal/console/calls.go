@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -346,12 +347,12 @@ func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
 	if err != nil {
 		return err
 	}
-	first := slices.IndexFunc(lines, func(l LogLine) bool { return strings.HasPrefix(l.Text, "START RequestId: "+v.ID) })
+	first := slices.IndexFunc(lines, func(l logs.Event) bool { return strings.HasPrefix(l.Text, "START RequestId: "+v.ID) })
 	if first < 0 {
 		return nil // it is not kept any more
 	}
 	ours := lines[first:]
-	last := slices.IndexFunc(ours, func(l LogLine) bool { return strings.HasPrefix(l.Text, "REPORT RequestId: "+v.ID) })
+	last := slices.IndexFunc(ours, func(l logs.Event) bool { return strings.HasPrefix(l.Text, "REPORT RequestId: "+v.ID) })
 	if last >= 0 {
 		ours = ours[:last+1]
 	}

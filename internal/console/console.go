@@ -29,6 +29,11 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/cloudcontrol"
+	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
 //go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .
@@ -44,27 +49,27 @@ type Config struct {
 	Registry Registry
 
 	// Logs reads the logs of handlers. With nil the pages report that logs are not stored.
-	Logs Logs
+	Logs *logs.Service
 
 	// Calls reads the past calls of handlers. With nil the pages report that calls are not
 	// recorded.
-	Calls Calls
+	Calls *handlers.Pool
 
 	// Stacks reads stacks. With nil the pages report that stacks are not supported.
 	Stacks Stacks
 
 	// Requests reads the requests of Cloud Control. With nil the pages report that it is not
 	// supported.
-	Requests Requests
+	Requests *cloudcontrol.Engine
 
 	// Hooks reads the results of hooks. With nil the pages have none.
-	Hooks Hooks
+	Hooks *hook.Engine
 
 	// StackSets reads stack sets. With nil the pages have none.
-	StackSets StackSets
+	StackSets *stackset.Engine
 
-	// Places lists the accounts and regions to choose from. With nil there is only Default.
-	Places Places
+	// Places lists the accounts and regions to choose from, in any order. With nil there is only Default.
+	Places func(context.Context) ([]awswire.Place, error)
 
 	// Default is the first account and region. Zero is account 000000000000 in us-east-1.
 	Default awswire.Place

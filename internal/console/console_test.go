@@ -34,7 +34,6 @@ func TestMain(m *testing.M) {
 
 var (
 	_ Registry = (*registry.Registry)(nil)
-	_ Calls    = (*handlers.Pool)(nil)
 	_ Stacks   = (*stack.Engine)(nil)
 )
 
@@ -142,6 +141,9 @@ func TestPages(t *testing.T) {
 		{"/logs?group=/aws/lambda/other&stream=x&since=yesterday", 400, []string{"Invalid time"}, nil},
 		{"/contract", 200, []string{`id="create.applied"`}, nil},
 		{"/nothing", 404, []string{"Page not found"}, nil},
+		{"/calls/a%00b", 404, []string{"The address has characters that no name has."}, nil},
+		{"/calls?before=1~%00", 404, []string{"The address has characters that no name has."}, nil},
+		{clusterPath + "%ff/calls", 404, []string{"The address has characters that no name has."}, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := get(t, c, test.path)
@@ -260,16 +262,17 @@ func TestHostileText(t *testing.T) {
 		reports: map[string][]byte{"r": []byte(`{"tests":[{"id":"` + quoted + `","suite":"` + quoted + `","outcome":"failed","message":"` + quoted + `","clause":"` + quoted + `","clauses":["` + quoted + `"],"more":[{"message":"` + quoted + `"}],
 			"differences":[{"pointer":"` + quoted + `","kind":"` + quoted + `","want":"` + quoted + `","got":{"` + quoted + `":1}}],"calls":[{"action":"` + quoted + `","status":"` + quoted + `","message":"` + quoted + `"}],"log":"` + quoted + `"}],"leftBehind":["` + quoted + `"]}`)},
 	}
-	logs := &fakeLogs{groups: map[string][]LogLine{}}
-	logs.write(hostile, hostile)
-	f.past = &fakeCalls{}
-	f.past.add(handlers.Invocation{
-		ID: hostile, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: hostile, Version: hostile, Action: hostile, Status: "ERROR", Error: hostile, ErrorCode: hostile,
-		Request: text, Reply: hostile, LogGroup: hostile, LogStream: hostile, StartedAt: store.At(then),
+	e := newEngines(t)
+	e.write("/aws/lambda/hostile", hostile)
+	stored := strings.ReplaceAll(hostile, "\x00", "") // the store refuses it
+	e.called(handlers.Invocation{
+		ID: stored, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: stored, Version: stored, Action: stored, Status: "ERROR", Error: stored, ErrorCode: stored,
+		Request: text, Reply: stored, LogGroup: stored, LogStream: stored, StartedAt: store.At(then),
 	})
-	c := newConsole(t, f, logs)
+	c := newConsole(t, f, e)
 	for _, path := range []string{
-		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + name, "/types/RESOURCE/" + name + "/calls", "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
+		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + url.PathEscape(stored), "/calls/" + name, "/types/RESOURCE/" + name + "/calls", "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
+		"/logs?group=/aws/lambda/hostile", "/logs?group=/aws/lambda/hostile&q=" + url.QueryEscape(hostile), "/logs?group=/aws/lambda/hostile&stream=" + url.QueryEscape("2026/11/20/[1]"),
 		"/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape(hostile), "/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape("2026/11/20/[1]") + "&q=" + url.QueryEscape(hostile),
 		"/", "/?q=" + url.QueryEscape("script"), "/?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
 		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/?done=" + url.QueryEscape(hostile),
@@ -479,11 +482,15 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s without calls: %d", path, w.Code)
 		}
 	}
-	f, logs := world(t)
-	f.past.fail = errors.New("disk geheim is full")
-	c = newConsole(t, f, logs)
+	f, e := world(t)
+	if err := e.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	c = New(Config{Registry: f, Calls: e.calls, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(c.Close)
 	for _, path := range []string{"/calls", callPath(4), clusterPath + "/calls"} {
-		if w := get(t, c, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") {
+		if w := get(t, c, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "database is closed") || !strings.Contains(log.String(), "database is closed") {
 			t.Errorf("%s: status %d", path, w.Code)
 		}
 	}
@@ -644,12 +651,12 @@ func TestStartPage(t *testing.T) {
 
 // TestCallPages walks back through many calls, several of which began at once.
 func TestCallPages(t *testing.T) {
-	f := &fakeRegistry{past: &fakeCalls{}}
+	f, e := &fakeRegistry{}, newEngines(t)
 	const n = 163
 	for i := range n {
-		f.past.add(handlers.Invocation{ID: fmt.Sprintf("call-%03d", i), Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: "A::B::C", Action: "READ", Status: "SUCCESS", StartedAt: store.At(then.Add(time.Duration(i/7) * time.Millisecond))})
+		e.called(handlers.Invocation{ID: fmt.Sprintf("call-%03d", i), Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: "A::B::C", Action: "READ", Status: "SUCCESS", StartedAt: store.At(then.Add(time.Duration(i/7) * time.Millisecond))})
 	}
-	c := newConsole(t, f, nil)
+	c := newConsole(t, f, e)
 	var seen []string
 	for path := "/calls?action=READ"; path != ""; {
 		page := get(t, c, path).Body.String()

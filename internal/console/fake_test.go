@@ -33,7 +33,6 @@ type fakeRegistry struct {
 	runs          []registry.TestRun
 	reports       map[string][]byte
 	reportError   error // of reading any of them
-	past          *fakeCalls
 	listeners     map[chan registry.Change]bool
 	calls         []string // that changed something
 	refusal       error    // of everything that changes something
@@ -314,116 +313,20 @@ func (f *fakeRegistry) subscribers() int {
 	return len(f.listeners)
 }
 
-// fakeLogs are log groups in memory.
-type fakeLogs struct {
-	mu     sync.Mutex
-	groups map[string][]LogLine
-}
-
-func (f *fakeLogs) write(group, text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := len(f.groups[group]) + 1
-	f.groups[group] = append(f.groups[group], LogLine{ID: fmt.Sprintf("%08d", n), Time: then.Add(time.Duration(n) * 37 * time.Millisecond), Stream: "2026/11/20/[1]", Text: text})
-}
-
-func (f *fakeLogs) Groups(context.Context, awswire.Place) ([]string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var names []string
-	for name := range f.groups {
-		names = append(names, name)
+// history is what the handlers of a world were called for. The calls are those in its log.
+func (e *engines) history(group string) {
+	log, err := e.logs.Lines(e.t.Context(), home, group, "", 1000)
+	if err != nil {
+		e.t.Fatal(err)
 	}
-	slices.Sort(names)
-	return names, nil
-}
-
-func (f *fakeLogs) Lines(_ context.Context, _ awswire.Place, group, after string, limit int) ([]LogLine, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	lines := f.groups[group]
-	if after == "" {
-		return slices.Clone(lines[max(0, len(lines)-limit):]), nil
-	}
-	i, _ := slices.BinarySearchFunc(lines, after, func(l LogLine, id string) int { return strings.Compare(l.ID, id) })
-	if i < len(lines) && lines[i].ID == after {
-		i++
-	}
-	return slices.Clone(lines[i:min(len(lines), i+limit)]), nil
-}
-
-func (f *fakeLogs) StreamLines(_ context.Context, _ awswire.Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []LogLine
-	for _, line := range f.groups[group] {
-		if line.Stream == stream && !line.Time.Before(since) && len(out) < limit {
-			out = append(out, line)
-		}
-	}
-	return out, nil
-}
-
-// fakeCalls are past calls in memory, the latest first.
-type fakeCalls struct {
-	mu   sync.Mutex
-	list []handlers.Invocation
-	fail error
-}
-
-func (f *fakeCalls) add(call handlers.Invocation) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.list = append(f.list, call)
-	slices.SortFunc(f.list, func(a, b handlers.Invocation) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.ID, a.ID))
-	})
-}
-
-func (f *fakeCalls) Invocations(_ context.Context, q handlers.InvocationQuery) ([]handlers.Invocation, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []handlers.Invocation
-	for _, call := range f.list {
-		at := call.StartedAt.Compare(q.BeforeTime)
-		switch {
-		case call.Account != q.Account || call.Region != q.Region,
-			q.Kind != "" && call.Kind != q.Kind, q.TypeName != "" && call.TypeName != q.TypeName, q.Version != "" && call.Version != q.Version,
-			q.Token != "" && call.Token != q.Token, q.StackID != "" && call.StackID != q.StackID, q.LogicalID != "" && call.LogicalID != q.LogicalID,
-			q.Action != "" && call.Action != q.Action, q.Failed && call.Status != "FAILED" && call.Status != "ERROR",
-			!strings.Contains(strings.ToLower(call.TypeName), strings.ToLower(q.Search)),
-			!q.BeforeTime.IsZero() && (at > 0 || at == 0 && call.ID >= q.BeforeID),
-			len(out) == q.Limit:
-			continue
-		}
-		call.Request, call.Reply = "", ""
-		out = append(out, call)
-	}
-	return out, f.fail
-}
-
-func (f *fakeCalls) Invocation(_ context.Context, place awswire.Place, id string) (*handlers.Invocation, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, call := range f.list {
-		if call.ID == id && call.Account == place.Account && call.Region == place.Region {
-			return &call, f.fail
-		}
-	}
-	return nil, f.fail
-}
-
-// history is what the handlers of a world were called for. The calls are those that its
-// log tells of.
-func history(log []LogLine) *fakeCalls {
-	past := &fakeCalls{}
 	actions := []string{"CREATE", "CREATE", "READ", "UPDATE", "READ", "LIST", "DELETE"}
+	n := -1
 	for _, line := range log {
 		id, found := strings.CutPrefix(line.Text, "START RequestId: ")
 		if !found {
 			continue
 		}
-		n := len(past.list)
+		n++
 		call := handlers.Invocation{
 			ID: strings.Fields(id)[0], Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002",
 			Action: actions[n%len(actions)], Status: "SUCCESS", LogGroup: "/aws/lambda/mongodb-atlas-cluster-logs", LogStream: line.Stream,
@@ -467,27 +370,22 @@ func history(log []LogLine) *fakeCalls {
 		case call.Action == "CREATE" || call.Action == "UPDATE":
 			call.Status = "IN_PROGRESS"
 		}
-		past.add(call)
+		e.called(call)
 	}
-	past.add(handlers.Invocation{
+	e.called(handlers.Invocation{
 		ID: "hook-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::Security::Encryption", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "SUCCESS",
 		Request: `{"actionInvocationPoint": "CREATE_PRE_PROVISION"}`, Reply: `{"hookStatus": "SUCCESS"}`, Duration: 12 * time.Millisecond, StartedAt: store.At(then.Add(time.Minute)),
 	})
-	past.add(handlers.Invocation{
+	e.called(handlers.Invocation{
 		ID: "stack-call", Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "MongoDB::Atlas::Cluster", Version: "00000002", Action: "CREATE", Status: "FAILED",
 		Token: "of-the-stack", StackID: arnOfStack("shop"), LogicalID: "Billing",
 		Request: "{}", Reply: `{"status": "FAILED"}`, Duration: 56 * time.Millisecond, StartedAt: store.At(then.Add(10 * time.Second)),
 	})
-	past.add(handlers.Invocation{
+	e.called(handlers.Invocation{
 		ID: "aliased-call", Account: home.Account, Region: home.Region, Kind: schema.Resource, TypeName: "Example::Mail::List", Version: "1.2.0", Status: "ANSWERED",
 		Request: `(2097152 bytes)`, Reply: "1 of " + strings.Repeat("long ", 20) + "…", Duration: 3 * time.Second, StartedAt: store.At(then.Add(-30 * time.Hour)),
 	})
-	return past
 }
-
-type fixedPlaces []awswire.Place
-
-func (f fixedPlaces) Places(context.Context) ([]awswire.Place, error) { return f, nil }
 
 // read reads a file of the fixtures.
 func read(t testing.TB, folder, name string) string {
@@ -501,8 +399,8 @@ func read(t testing.TB, folder, name string) string {
 
 const moduleSchema = `{"typeName":"Acme::Net::Vpc::MODULE","description":"A VPC.","properties":{"Parameters":{"type":"object","properties":{"Cidr":{"type":"object","properties":{"Type":{"type":"string"}}}}},"Resources":{"type":"object"}},"additionalProperties":true}`
 
-// world is a registry with something of everything, and logs.
-func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
+// world is a registry with something of everything, and engines that have, too.
+func world(t testing.TB) (*fakeRegistry, *engines) {
 	t.Helper()
 	report, err := os.ReadFile("../contract/testdata/report.json.golden") // what contract.WriteJSON writes
 	if err != nil {
@@ -543,36 +441,44 @@ func world(t testing.TB) (*fakeRegistry, *fakeLogs) {
 		},
 		reports: map[string][]byte{"run-2": report},
 	}
-	logs := &fakeLogs{groups: map[string][]LogLine{"/aws/lambda/other": nil}}
+	e := newEngines(t)
+	e.group("/aws/lambda/other")
 	group := "/aws/lambda/mongodb-atlas-cluster-logs"
 	for i := range 40 {
-		logs.write(group, fmt.Sprintf("START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Version: $LATEST", i))
-		logs.write(group, `{"action":"CREATE","stage":"\u001b[32mpolling\u001b[0m","clusterName":"billing","state":"CREATING"}`)
+		e.write(group, fmt.Sprintf("START RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Version: $LATEST", i))
+		e.write(group, `{"action":"CREATE","stage":"\u001b[32mpolling\u001b[0m","clusterName":"billing","state":"CREATING"}`)
 		if i%9 == 4 {
-			logs.write(group, "\x1b[1;31mERROR\x1b[0m the cluster \x1b[36mbilling\x1b[0m did not reach the state IDLE within 30 seconds: HTTP 503 from https://cloud.mongodb.example/api/atlas/v2/groups/<script>alert(1)</script>")
+			e.write(group, "\x1b[1;31mERROR\x1b[0m the cluster \x1b[36mbilling\x1b[0m did not reach the state IDLE within 30 seconds: HTTP 503 from https://cloud.mongodb.example/api/atlas/v2/groups/<script>alert(1)</script>")
 		}
 		if i%11 == 3 {
-			logs.write(group, "\x1b[33mWARN\x1b[0m retrying in 2 s (attempt 2 of 5)")
+			e.write(group, "\x1b[33mWARN\x1b[0m retrying in 2 s (attempt 2 of 5)")
 		}
-		logs.write(group, fmt.Sprintf("REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Duration: %d.00 ms", i, 40+i*i))
+		e.write(group, fmt.Sprintf("REPORT RequestId: 6f5f0c2e-0c7c-4f0e-9df5-%012d Duration: %d.00 ms", i, 40+i*i))
 	}
-	f.past = history(logs.groups[group])
-	return f, logs
+	e.history(group)
+	e.evaluated()
+	e.requested()
+	e.deployed()
+	return f, e
 }
 
 const hookSchema = `{"typeName":"Acme::Security::Encryption","description":"Every bucket has to be encrypted.","typeConfiguration":{"properties":{"MinKeyLength":{"type":"integer","minimum":128,"description":"Bits."},"Exempt":{"type":"array","items":{"type":"string"},"uniqueItems":true}},"additionalProperties":false},"handlers":{"preCreate":{"targetNames":["AWS::S3::Bucket"],"permissions":[]},"preUpdate":{"targetNames":["AWS::S3::Bucket"],"permissions":["s3:GetBucketEncryption"]}},"additionalProperties":false}`
 
-// newConsole is a console over a world, which ends with the test.
-func newConsole(t testing.TB, f *fakeRegistry, logs Logs) *Console {
+// newConsole is a console over a world, which ends with the test. Without engines it has the registry and
+// stacks only.
+func newConsole(t testing.TB, f *fakeRegistry, e *engines) *Console {
 	t.Helper()
-	var past Calls
-	if f.past != nil {
-		past = f.past
+	config := Config{
+		TimeScale: 4, Registry: f, Stacks: newFakeStacks(), Version: "0.6.0", Warning: "handlers run <without> a sandbox",
+		Places: func(context.Context) ([]awswire.Place, error) {
+			return []awswire.Place{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}}, nil
+		},
+		Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
 	}
-	c := New(Config{TimeScale: 4,
-		Registry: f, Logs: logs, Calls: past, Stacks: newFakeStacks(), Requests: newFakeRequests(), Hooks: fakeHooks{}, StackSets: fakeStackSets{}, Places: fixedPlaces{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}},
-		Version: "0.6.0", Warning: "handlers run <without> a sandbox", Now: func() time.Time { return then.Add(13 * time.Minute) }, Poll: 20 * time.Millisecond,
-	})
+	if e != nil {
+		config.Logs, config.Calls, config.Requests, config.Hooks, config.StackSets = e.logs, e.calls, e.requests, e.hooks, e.sets
+	}
+	c := New(config)
 	t.Cleanup(c.Close)
 	return c
 }

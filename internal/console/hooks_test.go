@@ -1,53 +1,16 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
 )
-
-const arnOfHook = "arn:aws:cloudformation:us-east-1:000000000000:type/hook/Acme-Security-Encryption"
-
-// fakeHooks are results of two hooks on the stack "shop" and its change set "bigger".
-type fakeHooks struct{}
-
-func (fakeHooks) Results(_ context.Context, q hook.Query) ([]hook.Result, error) {
-	all := []hook.Result{
-		{
-			ID: "1", TypeName: "Acme::Security::Encryption", TypeARN: arnOfHook, Version: "00000001", FailureMode: types.HookFailureModeFail,
-			Status: types.HookStatusHookCompleteFailed, Reason: "<u>Billing</u> has no key", TargetKind: hook.Resource, TargetName: "AWS::S3::Bucket", LogicalID: "Billing", Action: "CREATE",
-			StackID: arnOfStack("shop"), InvokedAt: store.At(then), EndedAt: store.At(then.Add(time.Second)),
-			Annotations: "[" + strings.Repeat(`{"AnnotationName": "more", "Status": "PASSED"},`, 24) + `{"AnnotationName": "last", "Status": "FAILED"}]`,
-		},
-		{
-			ID: "2", TypeName: "Acme::Security::Encryption", TypeARN: arnOfHook, Version: "00000001", FailureMode: types.HookFailureModeFail,
-			Status: types.HookStatusHookCompleteSucceeded, TargetKind: hook.Resource, TargetName: "AWS::SQS::Queue", LogicalID: "Orders", Action: "UPDATE",
-			StackID: arnOfStack("shop"), ChangeSetID: arnOfSet("bigger"), InvokedAt: store.At(then),
-			Annotations: `[{"AnnotationName": "key rotation", "Status": "SKIPPED", "StatusMessage": "no <i>key"}]`,
-		},
-		{
-			ID: "3", TypeName: "Private::Lambda::Check", OriginalName: hook.LambdaHook, Version: "00000001", FailureMode: types.HookFailureModeWarn,
-			Status: types.HookStatusHookFailed, Reason: "timed out", TargetKind: hook.Stack, TargetName: "STACK", TargetID: arnOfStack("shop"), Action: "UPDATE",
-			StackID: arnOfStack("shop"), InvokedAt: store.At(then),
-		},
-	}
-	var out []hook.Result
-	for _, r := range all {
-		if (q.StackID == "" || q.StackID == r.StackID) && (q.ChangeSetID == "" || q.ChangeSetID == r.ChangeSetID) && (q.TypeARN == "" || q.TypeARN == r.TypeARN) && (!q.Refused || r.Refused()) {
-			out = append(out, r)
-		}
-	}
-	return out, nil
-}
 
 func TestHookPages(t *testing.T) {
 	f, logs := world(t)

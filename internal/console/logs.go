@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
+
+	"github.com/formwork-dev/formwork/internal/logs"
 )
 
 const (
@@ -95,7 +97,7 @@ func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Componen
 	return p.logsBody(v), nil
 }
 
-func (v *logsView) show(lines []LogLine) {
+func (v *logsView) show(lines []logs.Event) {
 	for _, line := range lines {
 		v.After = line.ID
 		v.Lines = append(v.Lines, showLine(line))
@@ -143,7 +145,7 @@ func readMoment(text string) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-func showLine(line LogLine) shownLine {
+func showLine(line logs.Event) shownLine {
 	at := line.Time.UTC()
 	return shownLine{
 		ID: line.ID, Time: at.Format("15:04:05.000"), At: at.Format(time.RFC3339Nano), Stream: bounded(line.Stream, 200),

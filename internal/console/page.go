@@ -85,7 +85,7 @@ func (c *Console) newPage(w http.ResponseWriter, r *http.Request) (*page, error)
 	}
 	p.Place = place
 	if c.config.Places != nil {
-		places, err := c.config.Places.Places(r.Context())
+		places, err := c.config.Places(r.Context())
 		if err != nil {
 			return p, fmt.Errorf("list accounts and regions: %w", err)
 		}
@@ -110,11 +110,24 @@ func (c *Console) home(r *http.Request) awswire.Place {
 // is looked up there.
 func (c *Console) place(r *http.Request) (awswire.Place, error) {
 	home := c.home(r)
+	if !findable(r.URL) {
+		return home, &fault{Status: http.StatusNotFound, Title: "Page not found", Message: "The address has characters that no name has."}
+	}
 	place, err := readPlace(r.URL.Query().Get(placeField), home)
 	if err == nil && !sessionOf(r).sees(place) {
 		return home, &fault{Status: http.StatusForbidden, Title: "Another account", Message: "You have signed in to the account " + home.Account + " only."}
 	}
 	return place, err
+}
+
+// findable reports whether what an address names can be looked up: the store refuses texts with NUL, and
+// those that are not UTF-8.
+func findable(address *url.URL) bool {
+	texts := []string{address.Path}
+	for _, values := range address.Query() {
+		texts = append(texts, values...)
+	}
+	return !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "\x00") || !utf8.ValidString(text) })
 }
 
 // readPlace reads "account/region"; "" is the place given.

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -353,25 +352,6 @@ func fakeDrift() *stack.DriftState {
 		}},
 		{LogicalResourceId: aws.String("Queue"), ResourceType: aws.String("AWS::SQS::Queue"), StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked, DriftStatusReason: aws.String("The type of the resource cannot be read.")},
 	}}
-}
-
-// fakeRequests is a list of requests of Cloud Control.
-type fakeRequests []cloudcontrol.RequestState
-
-func (f fakeRequests) Requests(_ context.Context, q cloudcontrol.RequestQuery) ([]cloudcontrol.RequestState, error) {
-	if q.Place != home {
-		return nil, nil
-	}
-	return f[:min(len(f), q.Limit)], nil
-}
-
-func (f fakeRequests) Mark(context.Context, awswire.Place) (int64, error) { return int64(len(f)), nil }
-
-func newFakeRequests() fakeRequests {
-	return fakeRequests{
-		{Token: "token-2", Operation: "UPDATE", TypeName: "MongoDB::Atlas::Cluster", Status: "IN_PROGRESS", CreatedAt: then},
-		{Token: "token-1", Operation: "CREATE", TypeName: "Acme::Mail::List", Identifier: "<b>list</b>", Status: "FAILED", ErrorCode: "AlreadyExists", Message: "It <u>exists</u>.", CreatedAt: then, EndedAt: then.Add(2 * time.Second)},
-	}
 }
 
 // TestStackForms: change sets are executed and deleted and drift is detected by forms of the

@@ -1,74 +1,10 @@
 package console
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/stackset"
 )
-
-// fakeStackSets are three stack sets: with a few accounts, with many, and without instances.
-type fakeStackSets struct{}
-
-func (fakeStackSets) Sets(_ context.Context, q stackset.Query) (out []stackset.Summary, _ error) {
-	for _, name := range []string{"empty", "many", "settings"} {
-		if name > q.After && !q.Deleted && len(out) < q.Limit {
-			out = append(out, stackSetSummary(name))
-		}
-	}
-	return out, nil
-}
-
-func stackSetSummary(name string) stackset.Summary {
-	return stackset.Summary{Name: name, ID: name + ":0", Status: types.StackSetStatusActive, Description: "Settings of <b>all</b> stages", Instances: 4, Current: 2, CreatedAt: then}
-}
-
-func (fakeStackSets) Set(_ context.Context, _ awswire.Place, name string) (*stackset.State, error) {
-	s := &stackset.State{Summary: stackSetSummary(name)}
-	add := func(account, region string, status types.StackInstanceStatus, detailed types.StackInstanceDetailedStatus, reason string) {
-		x := stackset.InstanceState{Place: awswire.Place{Account: account, Region: region}, Status: status, Detailed: detailed, Reason: reason, Drift: types.StackDriftStatusNotChecked}
-		if detailed != types.StackInstanceDetailedStatusPending {
-			x.StackARN = "arn:aws:cloudformation:" + region + ":" + account + ":stack/StackSet-settings-1/2"
-		}
-		s.Instances = append(s.Instances, x)
-	}
-	switch name {
-	case "empty":
-		return s, nil
-	case "many":
-		for n := range 12 {
-			add(fmt.Sprintf("%012d", n), "us-east-1", types.StackInstanceStatusCurrent, types.StackInstanceDetailedStatusSucceeded, "")
-		}
-		s.Left = 5
-		return s, nil
-	case "settings":
-	default:
-		return nil, awswire.Errorf("StackSetNotFoundException", 404, "StackSet %s not found", name)
-	}
-	add("000000000000", "eu-west-1", types.StackInstanceStatusCurrent, types.StackInstanceDetailedStatusSucceeded, "")
-	add("111111111111", "eu-west-1", types.StackInstanceStatusOutdated, types.StackInstanceDetailedStatusFailed, "ResourceLogicalId:<i>Thing</i>, ResourceType:A::B::C, ResourceStatusReason:it is taken.")
-	add("000000000000", "us-east-1", types.StackInstanceStatusInoperable, types.StackInstanceDetailedStatusInoperable, "it stays")
-	add("222222222222", "us-east-1", types.StackInstanceStatusOutdated, types.StackInstanceDetailedStatusPending, "")
-	s.Instances[0].Drift = types.StackDriftStatusDrifted
-	s.Parameters = []types.Parameter{{ParameterKey: aws.String("Secret"), ParameterValue: aws.String("****")}}
-	s.Operations = []stackset.OperationState{
-		{ID: "second", Action: types.StackSetOperationActionUpdate, Status: types.StackSetOperationStatusRunning, StartedAt: then, Counts: map[types.StackSetOperationResultStatus]int{types.StackSetOperationResultStatusPending: 1}},
-		{ID: "first", Action: types.StackSetOperationActionCreate, Status: types.StackSetOperationStatusFailed, StartedAt: then, EndedAt: then.Add(time.Second),
-			Counts:   map[types.StackSetOperationResultStatus]int{types.StackSetOperationResultStatusSucceeded: 2, types.StackSetOperationResultStatusFailed: 1},
-			Failures: []stackset.FailureState{{Place: awswire.Place{Account: "111111111111", Region: "eu-west-1"}, Reason: "it is <i>taken"}}},
-	}
-	return s, nil
-}
-
-func (fakeStackSets) Mark(context.Context, awswire.Place) (int64, error) { return 1, nil }
 
 func TestStackSetPages(t *testing.T) {
 	f, logs := world(t)

@@ -84,16 +84,16 @@ func until(t *testing.T, what string, done func() bool) {
 
 func TestFollowLogs(t *testing.T) {
 	f, _ := world(t)
-	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	logs := newEngines(t)
 	for i := range 7 {
 		logs.write("g", fmt.Sprintf("line %d", i+1))
 	}
 	server := serve(t, newConsole(t, f, logs))
-	l := listen(t, server, "/logs/events?group=g&after=00000005", "")
+	l := listen(t, server, "/logs/events?group=g&after=5", "")
 	want := func(number int, text string) {
 		t.Helper()
 		event := l.next()
-		if !strings.HasPrefix(event, fmt.Sprintf("id: %08d|event: line|data: {", number)) || !strings.Contains(event, `"pieces":[{"t":"`+text) {
+		if !strings.HasPrefix(event, fmt.Sprintf("id: %d|event: line|data: {", number)) || !strings.Contains(event, `"pieces":[{"t":"`+text) {
 			t.Errorf("got %s, want line %d %s", event, number, text)
 		}
 	}
@@ -104,7 +104,7 @@ func TestFollowLogs(t *testing.T) {
 	l.end()
 
 	// A reader that comes back says what it has: that counts more than the address.
-	l = listen(t, server, "/logs/events?group=g&after=00000002", "00000007")
+	l = listen(t, server, "/logs/events?group=g&after=2", "7")
 	want(8, "red")
 	l.end()
 
@@ -123,14 +123,14 @@ func TestFollowLogs(t *testing.T) {
 // TestBacklog: a reader that was away for long gets everything, in pieces.
 func TestBacklog(t *testing.T) {
 	f, _ := world(t)
-	logs := &fakeLogs{groups: map[string][]LogLine{}}
+	logs := newEngines(t)
 	const n = 3*streamLines + 7
 	for i := range n {
 		logs.write("g", fmt.Sprint(i))
 	}
-	l := listen(t, serve(t, newConsole(t, f, logs)), "/logs/events?group=g&after=00000001", "")
+	l := listen(t, serve(t, newConsole(t, f, logs)), "/logs/events?group=g&after=1", "")
 	for i := 2; i <= n; i++ {
-		if event := l.next(); !strings.HasPrefix(event, fmt.Sprintf("id: %08d|", i)) {
+		if event := l.next(); !strings.HasPrefix(event, fmt.Sprintf("id: %d|", i)) {
 			t.Fatalf("line %d: %s", i, event)
 		}
 	}
@@ -191,7 +191,7 @@ func TestFollowCalls(t *testing.T) {
 		return strings.TrimPrefix(html.UnescapeString(regexp.MustCompile(`data-changes="([^"]*)"`).FindStringSubmatch(page)[1]), Prefix)
 	}
 	call := func(id, typeName, action, status string, age time.Duration) {
-		f.past.add(handlers.Invocation{
+		logs.called(handlers.Invocation{
 			ID: id, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: typeName, Version: "00000002", Action: action, Status: status, StartedAt: store.At(then.Add(-age)),
 		})
 	}
@@ -233,7 +233,7 @@ func TestFollowCalls(t *testing.T) {
 // TestManyStreams: there are only so many, and one that ends makes room.
 func TestManyStreams(t *testing.T) {
 	f, logs := world(t)
-	c := New(Config{Registry: f, Logs: logs, MaxStreams: 3})
+	c := New(Config{Registry: f, Logs: logs.logs, MaxStreams: 3})
 	server := serve(t, c)
 	var open []*listener
 	for range 3 {
