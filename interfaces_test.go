@@ -21,7 +21,6 @@ var alone = map[string]string{
 	"console.Stacks":        "the pages are tested over stacks in memory, which change as the test says",
 	"contract.Resources":    "the border to another process, or AWS",
 	"contract.Stacks":       "the border to another process, or AWS",
-	"hook.Payloads":         "the border to the processes of hooks: only local knows at which address they reach S3",
 	"lambda.Functions":      "the border to the processes of functions",
 	"registry.Functions":    "the border to the processes of handlers",
 	"stack.References":      "values of other services, which tests choose",
@@ -29,7 +28,6 @@ var alone = map[string]string{
 	"store.Sealer":          "package seal keeps its key in the store, so that it is on a higher floor",
 	"store.beginner":        "its implementations are types of bun",
 	"template.Macros":       "package template does no I/O",
-	"template.Types":        "package template does no I/O",
 }
 
 // A declared type is known by its methods, as "Name(parameters)results", and by what it embeds.

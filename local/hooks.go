@@ -52,8 +52,8 @@ const (
 	payloadLife    = time.Hour // of a URL: a call has 30 seconds
 )
 
-// Offer implements hook.Payloads.
-func (p payloads) Offer(ctx context.Context, caller awswire.Caller, id, document string) (string, error) {
+// offer is hook.Config.Offer.
+func (p payloads) offer(ctx context.Context, caller awswire.Caller, id, document string) (string, error) {
 	endpoint := p.endpoint()
 	if endpoint == "" {
 		return "", errors.New("the address of this server is not known yet")
@@ -94,8 +94,8 @@ func (p payloads) Offer(ctx context.Context, caller awswire.Caller, id, document
 	return signed.URL, nil
 }
 
-// Withdraw implements hook.Payloads.
-func (p payloads) Withdraw(ctx context.Context, caller awswire.Caller, id string) error {
+// withdraw is hook.Config.Withdraw.
+func (p payloads) withdraw(ctx context.Context, caller awswire.Caller, id string) error {
 	owner := awswire.Caller{Place: awswire.Place{Account: payloadAccount, Region: caller.Region}}
 	_, err := p.client(owner).DeleteObject(ctx, &awss3.DeleteObjectInput{
 		Bucket: aws.String(payloadBucket + caller.Region), Key: aws.String(caller.Account + "/" + id + ".json"),

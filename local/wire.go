@@ -96,8 +96,9 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	})
 
 	// The engines that provision resources.
+	documents := payloads{buckets, keys.sessions, c.url}
 	hooks := hook.New(hook.Config{
-		Store: c.store, Sources: []hook.Source{extensions, managed}, Operations: operations, Payloads: payloads{buckets, keys.sessions, c.url}, Logger: logger, Now: now,
+		Store: c.store, Sources: []hook.Source{extensions, managed}, Operations: operations, Offer: documents.offer, Withdraw: documents.withdraw, Logger: logger, Now: now,
 	})
 	stacks := stack.New(stack.Config{
 		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, References: references,

@@ -511,7 +511,7 @@ func testLivePages(t *testing.T, browser context.Context) {
 	ask[any](v, `document.querySelector("[data-row]").focus(); window.stays = 1`)
 	logs.called(handlers.Invocation{
 		ID: "new-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::New::Hook", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "FAILED",
-		ErrorCode: "NonCompliant", Message: "no <b>key</b>", Request: "{}", Reply: `{"hookStatus": "FAILED"}`, StartedAt: store.At(then.Add(2 * time.Minute)),
+		Request: "{}", Reply: `{"hookStatus": "FAILED", "errorCode": "NonCompliant", "message": "no <b>key</b>"}`, StartedAt: store.At(then.Add(2 * time.Minute)),
 	})
 	v.is("the call is there", `document.querySelector("#calls tbody tr").textContent.includes("no <b>key</b>")`)
 	v.is("the page is the same one, and the focus where it was", `window.stays === 1 && document.activeElement === document.querySelectorAll("[data-row]")[1]`)

@@ -191,10 +191,10 @@ func (e *Engine) request(ctx context.Context, request operation.Request, about d
 			out.Target.Payload = about.Payload
 			break
 		}
-		if e.config.Payloads == nil {
+		if e.config.Offer == nil {
 			return out, errors.New("there is no place for the payloads of hooks")
 		}
-		url, err := e.config.Payloads.Offer(ctx, request.Caller, id, about.Payload)
+		url, err := e.config.Offer(ctx, request.Caller, id, about.Payload)
 		if err != nil {
 			return out, fmt.Errorf("offer the payload of a hook: %w", err)
 		}

@@ -25,24 +25,15 @@ type Config struct {
 	Sources    []Source
 	Operations *operation.Engine
 
-	// Payloads offers what is too large for a request. Nil fails hooks on stacks and change
-	// sets.
-	Payloads Payloads
+	// Offer returns a presigned URL of a document that is too large for a request. It may be called again
+	// for the same id. Withdraw removes what was offered. Nil fails hooks on stacks and change sets.
+	Offer    func(ctx context.Context, caller awswire.Caller, id, document string) (url string, err error)
+	Withdraw func(ctx context.Context, caller awswire.Caller, id string) error
 
 	CallTimeout time.Duration // of one call; zero means 30 s
 	Logger      *slog.Logger  // nil discards
 	Now         func() time.Time
 	NewID       func() string
-}
-
-// Payloads offers documents by URL, to the processes of hooks. `local` implements it with our own S3,
-// whose address only it knows.
-type Payloads interface {
-	// Offer returns a presigned URL of a document. It may be called again for the same id.
-	Offer(ctx context.Context, caller awswire.Caller, id, document string) (url string, err error)
-
-	// Withdraw removes a document that was offered.
-	Withdraw(ctx context.Context, caller awswire.Caller, id string) error
 }
 
 // An Owner begins evaluations and is notified of them.
@@ -297,14 +288,14 @@ func (e *Engine) Committed(ctx context.Context, state operation.State) {
 		return // a resource, which is part of the request
 	}
 	result, err := find[Result](ctx, e.store.Read(), byID, state.Key)
-	if err != nil || result == nil || e.config.Payloads == nil || result.TargetKind != Stack && result.TargetKind != ChangeSet {
+	if err != nil || result == nil || e.config.Withdraw == nil || result.TargetKind != Stack && result.TargetKind != ChangeSet {
 		return
 	}
 	row, err := find[evaluationRow](ctx, e.store.Read(), byID, result.EvaluationID)
 	if err != nil || row == nil || row.State == running {
 		return
 	}
-	if err := e.config.Payloads.Withdraw(ctx, state.Request.Caller, row.ID); err != nil {
+	if err := e.config.Withdraw(ctx, state.Request.Caller, row.ID); err != nil {
 		e.config.Logger.WarnContext(ctx, "the payload of a hook is not removed", "evaluation", row.ID, "error", err)
 	}
 }

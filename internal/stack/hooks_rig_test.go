@@ -138,7 +138,7 @@ func (f hookFunction) Call(ctx context.Context, payload []byte) ([]byte, error) 
 	return []byte(next.(string)), nil
 }
 
-// Offer implements [hook.Payloads].
+// Offer is that of [hook.Config].
 func (w *world) Offer(_ context.Context, _ awswire.Caller, id, document string) (string, error) {
 	w.hooks.mu.Lock()
 	defer w.hooks.mu.Unlock()
@@ -150,7 +150,7 @@ func (w *world) Offer(_ context.Context, _ awswire.Caller, id, document string) 
 	return "https://payloads.test/" + id, nil
 }
 
-// Withdraw implements [hook.Payloads].
+// Withdraw is that of [hook.Config].
 func (w *world) Withdraw(_ context.Context, _ awswire.Caller, id string) error {
 	w.hooks.mu.Lock()
 	defer w.hooks.mu.Unlock()

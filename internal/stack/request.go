@@ -167,7 +167,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if !parsed.NeedsExpansion() {
 		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
 	} else if !row.transforms {
-		err = refusedTemplate(parsed.UnknownTypes(knownTypes{ctx, e, caller, map[string]bool{}}))
+		err = refusedTemplate(parsed.UnknownTypes(e.knownTypes(ctx, caller)))
 	}
 	return row, err
 }
@@ -178,7 +178,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 	budget := template.BudgetOf(ctx)
 	processed, err := e.expand(ctx, caller, s, row, budget)
 	if err == nil {
-		err = processed.Check(ctx, knownTypes{ctx, e, caller, map[string]bool{}})
+		err = processed.Check(ctx, e.knownTypes(ctx, caller))
 	}
 	if err != nil {
 		return nil, preprocessError(row, err)
@@ -303,34 +303,26 @@ func (p parameterStore) StoredParameters(ctx context.Context, names []string) (m
 	return p.engine.config.References.StoredParameters(ctx, p.caller, names)
 }
 
-// knownTypes are the types that a caller has. Each is looked up once: a template names few types
-// many times. It is for one goroutine.
-type knownTypes struct {
-	ctx    context.Context
-	engine *Engine
-	caller awswire.Caller
-	known  map[string]bool // by name
-}
-
-// HasType implements [template.Types]. A type that cannot be looked up counts as known: its
-// resource fails then with the reason.
-func (k knownTypes) HasType(name string) bool {
-	known, ok := k.known[name]
-	if !ok && template.IsModuleType(name) {
-		k.known[name] = k.engine.hasModule(k.ctx, k.caller, name)
-		return k.known[name]
+// knownTypes reports which types a caller has. Each is looked up once: a template names few types many
+// times. It is for one goroutine. A type that cannot be looked up counts as known: its resource fails then
+// with the reason.
+func (e *Engine) knownTypes(ctx context.Context, caller awswire.Caller) func(name string) bool {
+	kept := map[string]bool{}
+	return func(name string) bool {
+		known, ok := kept[name]
+		switch {
+		case ok:
+		case template.IsModuleType(name):
+			known = e.hasModule(ctx, caller, name)
+		default:
+			typ, err := e.findType(ctx, caller, typeKey{name, ""})
+			var unknown *operation.UnknownTypeError
+			known = !errors.As(err, &unknown) && (typ == nil || typ.Provisionable())
+		}
+		kept[name] = known
+		return known
 	}
-	if !ok {
-		typ, err := k.engine.findType(k.ctx, k.caller, typeKey{name, ""})
-		var unknown *operation.UnknownTypeError
-		known = !errors.As(err, &unknown) && (typ == nil || typ.Provisionable())
-		k.known[name] = known
-	}
-	return known
 }
-
-// HasAttribute implements [template.Types]: attributes are checked when the operation runs.
-func (knownTypes) HasAttribute(string, string) bool { return true }
 
 // findType finds a type of the engine itself, or one of the configuration.
 func (e *Engine) findType(ctx context.Context, caller awswire.Caller, key typeKey) (*operation.Type, error) {

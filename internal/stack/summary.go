@@ -19,7 +19,7 @@ func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	known := knownTypes{ctx, e, caller, map[string]bool{}}
+	known := e.knownTypes(ctx, caller)
 	switch {
 	case !t.NeedsExpansion():
 		err = t.Check(ctx, known)

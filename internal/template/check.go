@@ -9,19 +9,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// Types knows the resource types that can be deployed.
-type Types interface {
-	// HasType reports whether the type is registered or built in.
-	HasType(name string) bool
-	// HasAttribute reports whether Fn::GetAtt may ask a resource of the type for it.
-	HasAttribute(typeName, attribute string) bool
-}
-
 // Check rejects what the service rejects at the call, whatever the parameters are: arguments
-// of functions, unknown names, unknown types. types may be nil: then every type is accepted.
+// of functions, unknown names, unknown types. hasType reports whether a type is registered or built in; nil
+// accepts every type.
 // The error is [Errors].
-func (t *Template) Check(ctx context.Context, types Types) error {
-	c := &checker{t: t, types: types}
+func (t *Template) Check(ctx context.Context, hasType func(typeName string) bool) error {
+	c := &checker{t: t, hasType: hasType}
 	c.conditions()
 	c.resources(ctx)
 	c.outputs()
@@ -37,8 +30,8 @@ func (t *Template) Check(ctx context.Context, types Types) error {
 // A checker looks at the functions of a template without evaluating them.
 type checker struct {
 	report
-	t     *Template
-	types Types
+	t       *Template
+	hasType func(typeName string) bool // nil accepts every type
 
 	path       document.Pointer
 	in         place
@@ -141,7 +134,7 @@ func (c *checker) resources(ctx context.Context) {
 			return
 		}
 		c.path = document.Pointer{"Resources", r.LogicalID}
-		if c.types != nil && r.Type != "" && !c.types.HasType(r.Type) {
+		if c.hasType != nil && r.Type != "" && !c.hasType(r.Type) {
 			if unknown == nil {
 				at = r.At
 			}

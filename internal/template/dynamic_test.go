@@ -100,7 +100,7 @@ func TestBindKeepsPreviousValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	previous := &Parameters{Bound: []Bound{{Key: "B", Value: "old"}, {Key: "S", Value: "list", Resolved: "stale", Stored: true, List: true}}}
-	bound, err := parsed.Bind(context.Background(), BindInput{Previous: previous, Store: onlyTypes{}, Supplied: []Supplied{
+	bound, err := parsed.Bind(context.Background(), BindInput{Previous: previous, Store: stored{}, Supplied: []Supplied{
 		{Key: "A", HasValue: true}, {Key: "B", UsePrevious: true}, {Key: "S", UsePrevious: true},
 	}})
 	if err != nil {

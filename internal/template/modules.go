@@ -30,11 +30,11 @@ func (t *Template) Modules() []string {
 
 // UnknownTypes refuses types that are not known. [Template.Check] includes it; modules are
 // checked before they are expanded.
-func (t *Template) UnknownTypes(types Types) error {
+func (t *Template) UnknownTypes(hasType func(typeName string) bool) error {
 	var unknown []string
 	var first *Resource
 	for _, r := range t.Resources {
-		if r.Type != "" && !types.HasType(r.Type) {
+		if r.Type != "" && !hasType(r.Type) {
 			if first == nil {
 				first = r
 			}

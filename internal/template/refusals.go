@@ -103,7 +103,6 @@ var refusals = map[string]refusal{
 	"unresolved-output":     {text: "Unresolved resource dependencies %s in the Outputs block of the template"},
 	"cycle":                 {text: "Circular dependency between resources: %s"},
 	"get-att-undefined":     {text: "Template error: instance of Fn::GetAtt references undefined resource %s"},
-	"get-att-attribute":     {text: "Template error: resource %s does not support attribute type %s in Fn::GetAtt"},
 	"sub-attribute":         {text: "Template error: instance of Fn::Sub references invalid resource attribute %s"},
 	"unsupported-function":  {text: "Template Error: Encountered unsupported function: %s Supported functions are: " + supportedFunctions},
 	"function-place":        {text: "Template error: Fn::GetStackOutput is not supported in %s", hint: "use it as a property value, or in Fn::Join, Fn::If or Fn::Select"},

@@ -17,7 +17,7 @@ type refusalCase struct {
 	supplied       []Supplied
 	previous       *Parameters
 	macro          string // the response of every macro
-	types          Types
+	types          func(string) bool
 	given          []string // capabilities; nil asks for none
 }
 
@@ -37,12 +37,14 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// onlyTypes knows A::B::C with the attribute Arn.
-type onlyTypes struct{}
+// hasABC knows A::B::C.
+func hasABC(name string) bool { return name == "A::B::C" }
 
-func (onlyTypes) HasType(name string) bool              { return name == "A::B::C" }
-func (onlyTypes) HasAttribute(_, attribute string) bool { return attribute == "Arn" }
-func (onlyTypes) StoredParameters(_ context.Context, names []string) (map[string]Stored, error) {
+// stored is a store with three parameters.
+type stored struct{}
+
+// StoredParameters implements ParameterStore.
+func (stored) StoredParameters(_ context.Context, names []string) (map[string]Stored, error) {
 	all := map[string]Stored{"text": {"String", "v"}, "list": {"StringList", "a, b"}, "secret": {"SecureString", "s"}}
 	out := map[string]Stored{}
 	for _, name := range names {
@@ -122,7 +124,7 @@ func refusalCases() []refusalCase {
 		{id: "resource-type", body: "Resources: {A: {Properties: {}}}", want: "Template format error: [/Resources/A] Every Resources object must contain a Type member."},
 		{id: "resource-property", body: "Resources: {A: {Type: T, Invalid: x}}", want: "Invalid template resource property 'Invalid'"},
 		{id: "properties-object", body: "Resources: {A: {Type: T, Properties: [x]}}", want: "Template format error: [/Resources/A/Properties] Every Properties member must be an object."},
-		{id: "unknown-types", body: "Resources: {A: {Type: X::Y::Z}, B: {Type: 'A::B::C'}}", types: onlyTypes{}, want: "Template format error: Unrecognized resource types: [X::Y::Z]"},
+		{id: "unknown-types", body: "Resources: {A: {Type: X::Y::Z}, B: {Type: 'A::B::C'}}", types: hasABC, want: "Template format error: Unrecognized resource types: [X::Y::Z]"},
 		{id: "depends-on-item", body: "Resources: {A: {Type: T, DependsOn: [[x]]}}", want: "Template format error: Every DependsOn value must be a string."},
 		{id: "depends-on", body: "Resources: {A: {Type: T, DependsOn: {Ref: x}}}", want: "Template format error: DependsOn must be a string or list of strings."},
 		{id: "policy-string", body: "Resources: {A: {Type: T, DeletionPolicy: !Ref X}}", want: "Template format error: Every DeletionPolicy member must be a string."},
@@ -204,7 +206,6 @@ func refusalCases() []refusalCase {
 		{id: "cycle", body: "Resources: {A: {Type: T, Properties: {P: !Sub '${A.Arn}'}}}", want: "Circular dependency between resources: [A]"},
 		{id: "cycle", body: "Conditions: {C: !Equals [a, a]}\nResources: {A: {Type: T, Condition: C, Properties: {P: !If [C, !Ref B, x]}}, B: {Type: T, Condition: C, DependsOn: A}}", want: "Circular dependency between resources: [A, B]"},
 		{id: "get-att-undefined", body: property("!GetAtt X.Arn"), want: "Template error: instance of Fn::GetAtt references undefined resource X"},
-		{id: "get-att-attribute", body: property("!GetAtt Q.Name"), types: onlyTypes{}, want: "Template error: resource Q does not support attribute type Name in Fn::GetAtt"},
 		{id: "sub-attribute", body: property("!Sub '${X.Arn}'"), want: "Template error: instance of Fn::Sub references invalid resource attribute X.Arn"},
 		{id: "unsupported-function", body: property("{Fn::Foo: x}"), want: "Template Error: Encountered unsupported function: Fn::Foo Supported functions are: " + supportedFunctions},
 		{id: "unsupported-function", body: property("{Fn::Length: [x]}"), want: "Template Error: Encountered unsupported function: Fn::Length Supported functions are: " + supportedFunctions},
@@ -279,7 +280,7 @@ func refusedWithin(ctx context.Context, c refusalCase) error {
 			return err
 		}
 	}
-	bound, err := parsed.Bind(ctx, BindInput{Supplied: c.supplied, Previous: c.previous, Store: onlyTypes{}})
+	bound, err := parsed.Bind(ctx, BindInput{Supplied: c.supplied, Previous: c.previous, Store: stored{}})
 	if err != nil {
 		return err
 	}

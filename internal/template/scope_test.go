@@ -59,7 +59,7 @@ func scopeOf(t *testing.T, value string) *Scope {
 	if err := parsed.Check(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	bound, err := parsed.Bind(ctx, BindInput{Store: onlyTypes{}})
+	bound, err := parsed.Bind(ctx, BindInput{Store: stored{}})
 	if err != nil {
 		t.Fatal(err)
 	}

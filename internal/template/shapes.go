@@ -43,27 +43,13 @@ func (c *checker) name(name string, v *document.Value) {
 }
 
 func shapeGetAtt(c *checker, f call) {
-	name, attribute, ok := attributeOf(f.arg)
+	name, _, ok := attributeOf(f.arg)
 	if !ok {
 		c.refuse("get-att", f.at)
 		return
 	}
 	if c.t.resources[name] == nil {
 		c.refuse("get-att-undefined", f.at, name)
-		return
-	}
-	c.attribute(name, attribute, f.at, "get-att-attribute")
-}
-
-// attribute refuses an attribute that the type does not have. In outputs the service finds it
-// when it evaluates them.
-func (c *checker) attribute(name string, attribute, v *document.Value, id string) {
-	r := c.t.resources[name]
-	if c.types == nil || c.section == "Outputs" || attribute.Kind != document.String || !c.types.HasType(r.Type) {
-		return
-	}
-	if !c.types.HasAttribute(r.Type, attribute.Text) {
-		c.refuse(id, v, name, attribute.Text)
 	}
 }
 
@@ -87,14 +73,12 @@ func shapeSub(c *checker, f call) {
 		if p.variable == "" || variables.Member(p.variable) != nil {
 			continue
 		}
-		resource, attribute, found := cut(p.variable)
+		resource, _, found := cut(p.variable)
 		switch {
 		case !found:
 			c.name(p.variable, f.at)
 		case c.t.resources[resource] == nil || c.in != inValues:
 			c.refuse("sub-attribute", f.at, p.variable)
-		default:
-			c.attribute(resource, text(attribute, f.at.At), f.at, "get-att-attribute")
 		}
 	}
 }
