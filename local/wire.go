@@ -75,7 +75,6 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 	shelf := simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: served, Now: now})
 	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
-	types.Simulated, types.Preferred = shelf, shelf.Preferred
 	extensions := registry.New(registry.Config{
 		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: references.Resolve, Credentials: keys.of, Deliver: objects.deliver,
 		Imported: shelf, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
@@ -83,7 +82,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 
 	// What calls functions by their names.
 	directory := &handlers.Directory{Pool: pool, Handler: extensions.Handler, Tokens: tokens, Logger: logger}
-	managed.Functions = directory
+	managed.Functions = directory // which finds handlers in the registry, which lists these hooks
 	topics := sns.New(sns.Config{Store: c.store, Functions: directory, Logger: logger, Now: now})
 	rules := events.New(events.Config{Store: c.store, Functions: directory, TimeScale: scale, Logger: logger, Now: now})
 	machines := states.New(states.Config{Store: c.store, Functions: directory, TimeScale: scale, Logger: logger, Now: now})
@@ -114,7 +113,8 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		return err
 	}
 
-	types.Registered, types.Stacks, types.Custom, types.Builtin = extensions, stacks.OwnTypes(), custom, own
+	// What depends on each other in both directions.
+	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Builtin: own, Simulated: shelf, Preferred: shelf.Preferred}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())
