@@ -71,6 +71,11 @@ func (e *engines) insert(table string, rows ...row) {
 			values = append(values, r[column])
 		}
 	}
+	e.exec(query, values...)
+}
+
+func (e *engines) exec(query string, values ...any) {
+	e.t.Helper()
 	err := e.store.Write(e.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ExecContext(ctx, query, values...)
 		return err

@@ -8,22 +8,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/cloudcontrol"
-	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
-	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
 // poison is what somebody appends to every text that the console reads.
-const poison = `"'><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e\x00\x1b[2J` javascript:alert(1)"
+const poison = `"'><script>alert(1)</script><img src=x onerror=alert(1)>` + "\u202e\x1b[2J` javascript:alert(1)" // the store refuses U+0000
 
 // clean takes the poison out of what a page asks for again.
 func clean(text string) string { return strings.ReplaceAll(text, poison, "") }
@@ -68,18 +63,12 @@ func poisonedValue(v reflect.Value) reflect.Value {
 	return out
 }
 
-// The poisoned services answer as others do, with poison. Two have methods of their own names.
+// The poisoned services answer as others do, with poison. One has a method of its own name.
 type (
-	otherStacks   = Stacks
-	otherRequests = Requests
+	otherStacks = Stacks
 
 	poisonedRegistry struct{ Registry }
 	poisonedStacks   struct{ otherStacks }
-	poisonedSets     struct{ StackSets }
-	poisonedHooks    struct{ Hooks }
-	poisonedRequests struct{ otherRequests }
-	poisonedCalls    struct{ Calls }
-	poisonedLogs     struct{ Logs }
 )
 
 func (p poisonedRegistry) Types(ctx context.Context, caller awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
@@ -156,41 +145,25 @@ func (p poisonedStacks) StackMark(ctx context.Context, place awswire.Place, name
 	return p.otherStacks.StackMark(ctx, place, clean(name))
 }
 
-func (p poisonedSets) Sets(ctx context.Context, q stackset.Query) ([]stackset.Summary, error) {
-	return poisoned(p.StackSets.Sets(ctx, q))
-}
-
-func (p poisonedSets) Set(ctx context.Context, place awswire.Place, name string) (*stackset.State, error) {
-	return poisoned(p.StackSets.Set(ctx, place, clean(name)))
-}
-
-func (p poisonedHooks) Results(ctx context.Context, q hook.Query) ([]hook.Result, error) {
-	q.StackID, q.ChangeSetID, q.TypeARN = clean(q.StackID), clean(q.ChangeSetID), clean(q.TypeARN)
-	return poisoned(p.Hooks.Results(ctx, q))
-}
-
-func (p poisonedRequests) Requests(ctx context.Context, q cloudcontrol.RequestQuery) ([]cloudcontrol.RequestState, error) {
-	return poisoned(p.otherRequests.Requests(ctx, q))
-}
-
-func (p poisonedCalls) Invocations(ctx context.Context, q handlers.InvocationQuery) ([]handlers.Invocation, error) {
-	return poisoned(p.Calls.Invocations(ctx, q))
-}
-
-func (p poisonedCalls) Invocation(ctx context.Context, place awswire.Place, id string) (*handlers.Invocation, error) {
-	return poisoned(p.Calls.Invocation(ctx, place, clean(id)))
-}
-
-func (p poisonedLogs) Groups(ctx context.Context, place awswire.Place) ([]string, error) {
-	return poisoned(p.Logs.Groups(ctx, place))
-}
-
-func (p poisonedLogs) Lines(ctx context.Context, place awswire.Place, group, after string, limit int) ([]LogLine, error) {
-	return poisoned(p.Logs.Lines(ctx, place, clean(group), clean(after), limit))
-}
-
-func (p poisonedLogs) StreamLines(ctx context.Context, place awswire.Place, group, stream string, since time.Time, limit int) ([]LogLine, error) {
-	return poisoned(p.Logs.StreamLines(ctx, place, clean(group), clean(stream), since, limit))
+// poison appends the poison to the texts of the rows that the engines have, also to the names by which the poisoned
+// services ask for them.
+func (e *engines) poison() {
+	e.t.Helper()
+	for table, columns := range map[string][]string{
+		"hook_results":        {"reason", "target_name", "logical_id", "stack_id", "change_set_id", "type_arn"},
+		"resource_requests":   {"type_name", "identifier", "error_code", "message"},
+		"stack_sets":          {"description"},
+		"stack_set_instances": {"reason", "stack_arn"},
+		"stack_set_results":   {"reason"},
+		"invocations":         {"error", "request", "identifier", "stack_id", "logical_id"},
+		"logs_events":         {"message"},
+	} {
+		for _, column := range columns {
+			e.exec("UPDATE "+table+" SET "+column+" = "+column+" || ? WHERE "+column+" <> ''", poison)
+		}
+	}
+	quoted := strings.NewReplacer(`"`, `\"`, "\x1b", `\u001b`).Replace(poison)
+	e.exec("UPDATE invocations SET reply = REPLACE(reply, 'the cluster billing', 'the cluster billing' || ?)", quoted)
 }
 
 // withoutTexts are pages that show no text of anybody: they have no rows, or are the same for all.
@@ -203,8 +176,8 @@ var withoutTexts = []string{
 func TestPoisonedPages(t *testing.T) {
 	f, logs := world(t)
 	config := newConsole(t, f, logs).config
-	config.Registry, config.Stacks, config.StackSets, config.Hooks = poisonedRegistry{config.Registry}, poisonedStacks{config.Stacks}, poisonedSets{config.StackSets}, poisonedHooks{config.Hooks}
-	config.Requests, config.Calls, config.Logs = poisonedRequests{config.Requests}, poisonedCalls{config.Calls}, poisonedLogs{config.Logs}
+	config.Registry, config.Stacks = poisonedRegistry{config.Registry}, poisonedStacks{config.Stacks}
+	logs.poison()
 	c := New(config)
 	t.Cleanup(c.Close)
 	for _, path := range allPages {

@@ -110,7 +110,7 @@ func (r *Registry) notOfAWS(ctx context.Context, typeName string) error {
 	}
 	taken := strings.HasPrefix(typeName, "AWS::CloudFormation::")
 	if !taken && r.config.Imported != nil {
-		t, err := r.config.Imported.ImportedType(ctx, typeName)
+		t, err := r.config.Imported.Find(ctx, typeName)
 		if err != nil {
 			return fmt.Errorf("look for a type of AWS: %w", err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -175,20 +176,10 @@ func TestSecretsOfPackageURLs(t *testing.T) {
 	}
 }
 
-// bucketOnly has one type of AWS.
-type bucketOnly struct{ Imported }
-
-func (bucketOnly) ImportedType(_ context.Context, typeName string) (*ImportedType, error) {
-	if typeName == "AWS::S3::Bucket" {
-		return &ImportedType{TypeName: typeName}, nil
-	}
-	return nil, nil
-}
-
 // TestRegisterRefusals are requests that make nothing.
 func TestRegisterRefusals(t *testing.T) {
 	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
-	g.config.Imported = bucketOnly{}
+	g.config.Imported = simulate.New(simulate.Config{Store: g.store, Served: map[string]string{"AWS::S3::Bucket": "{}"}})
 	for _, c := range []struct {
 		kind          schema.Kind
 		name, url     string

@@ -23,7 +23,7 @@ import (
 // Config sets up a Service. Store and Functions must be set.
 type Config struct {
 	Store     *store.Store
-	Functions lambda.Functions // invoke those that subscribe
+	Functions lambda.Functions // invokes those that subscribe
 	Logger    *slog.Logger     // nil discards
 	Now       func() time.Time // nil means the store's clock
 }

@@ -118,13 +118,13 @@ func (e *Engine) unrecognized(ctx context.Context, caller awswire.Caller, in *cl
 	if t.HasTransforms() || in.StackName != nil {
 		return nil, nil
 	}
-	known := knownTypes{ctx, e, caller, map[string]bool{}}
+	known := e.knownTypes(ctx, caller)
 	if c := in.TemplateSummaryConfig; c == nil || !aws.ToBool(c.TreatUnrecognizedResourceTypesAsWarnings) {
 		return nil, refusedTemplate(t.UnknownTypes(known))
 	}
 	warnings := &types.Warnings{UnrecognizedResourceTypes: []string{}}
 	for _, of := range t.Summary().Types {
-		if !known.HasType(of.Type) {
+		if !known(of.Type) {
 			warnings.UnrecognizedResourceTypes = append(warnings.UnrecognizedResourceTypes, of.Type)
 		}
 	}
