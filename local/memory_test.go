@@ -124,7 +124,7 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("%s with little memory: %v, want %s", name, err, codes[name])
 		}
 	}
-	if text := page(t, url+"/healthz"); !strings.Contains(text, `"status":"degraded: low on memory`) {
+	if text := page(t, url+"/healthz"); !strings.Contains(text, `"status": "degraded: low on memory`) {
 		t.Errorf("/healthz answers %s", text)
 	}
 	if text := page(t, url+"/metrics"); !strings.Contains(text, "cfn_memory_refusals_total 5\n") {
@@ -146,7 +146,7 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("%s with enough memory: %v", name, err)
 		}
 	}
-	if text := page(t, url+"/healthz"); !strings.Contains(text, `"status":"ok"`) {
+	if text := page(t, url+"/healthz"); !strings.Contains(text, `"status": "ok"`) {
 		t.Errorf("/healthz answers %s", text)
 	}
 	reads.Store(0) // the first look finds enough, those during the expansion do not
