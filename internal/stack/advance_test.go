@@ -144,7 +144,7 @@ func TestSettledRows(t *testing.T) {
 			t.Fatal(rows, err)
 		}
 		for _, row := range rows {
-			if row.Origin != "" || row.PhysicalID == "" || row.Model == "" || row.UpdatedAt.Before(row.CreatedAt.Time) {
+			if !row.Origin.IsZero() || row.PhysicalID == "" || row.Model.IsZero() || row.UpdatedAt.Before(row.CreatedAt.Time) {
 				t.Errorf("%+v", row)
 			}
 		}

@@ -21,27 +21,27 @@ import (
 type changeSetRow struct {
 	bun.BaseModel `bun:"table:change_sets,alias:cs"`
 
-	ID              string                `bun:"id,pk"`
-	StackID         string                `bun:"stack_id"`
-	Account         string                `bun:"account"`
-	Region          string                `bun:"region"`
-	Name            string                `bun:"name"`
-	ARN             string                `bun:"arn"`
-	Live            bool                  `bun:"live"` // found by its name; an executed one only by its ARN
-	Kind            types.ChangeSetType   `bun:"kind"`
-	Status          types.ChangeSetStatus `bun:"status"`
-	ExecutionStatus types.ExecutionStatus `bun:"execution_status"` // EXECUTE_IN_PROGRESS: what its operation says
-	Reason          string                `bun:"reason"`
-	Description     string                `bun:"description"`
-	ClientToken     string                `bun:"client_token"`
-	RequestHash     string                `bun:"request_hash"`
-	Options         string                `bun:"options"` // changeSetOptions
-	DeploymentID    string                `bun:"deployment_id"`
-	Plan            string                `bun:"plan" seal:"change_sets.plan"` // Plan
-	ParentID        string                `bun:"parent_id"`
-	RootID          string                `bun:"root_id"`
-	CreatedAt       store.Time            `bun:"created_at"`
-	RowVersion      int64                 `bun:"row_version"`
+	ID              string                       `bun:"id,pk"`
+	StackID         string                       `bun:"stack_id"`
+	Account         string                       `bun:"account"`
+	Region          string                       `bun:"region"`
+	Name            string                       `bun:"name"`
+	ARN             string                       `bun:"arn"`
+	Live            bool                         `bun:"live"` // found by its name; an executed one only by its ARN
+	Kind            types.ChangeSetType          `bun:"kind"`
+	Status          types.ChangeSetStatus        `bun:"status"`
+	ExecutionStatus types.ExecutionStatus        `bun:"execution_status"` // EXECUTE_IN_PROGRESS: what its operation says
+	Reason          string                       `bun:"reason"`
+	Description     string                       `bun:"description"`
+	ClientToken     string                       `bun:"client_token"`
+	RequestHash     string                       `bun:"request_hash"`
+	Options         store.JSON[changeSetOptions] `bun:"options"`
+	DeploymentID    string                       `bun:"deployment_id"`
+	Plan            store.JSON[Plan]             `bun:"plan" seal:"change_sets.plan"`
+	ParentID        string                       `bun:"parent_id"`
+	RootID          string                       `bun:"root_id"`
+	CreatedAt       store.Time                   `bun:"created_at"`
+	RowVersion      int64                        `bun:"row_version"`
 }
 
 // creating reports whether the plan of the change set is still being made.
@@ -91,7 +91,7 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 		Import: importRequests(in.ResourcesToImport), ImportExisting: aws.ToBool(in.ImportExistingResources),
 		RevertDrift: in.DeploymentMode == types.DeploymentModeRevertDrift,
 	}
-	row.Options = encode(options)
+	row.Options = store.JSONOf(options)
 	if row.Kind == "" {
 		row.Kind = types.ChangeSetTypeUpdate
 	}
@@ -161,7 +161,7 @@ func (e *Engine) stackOfSet(ctx context.Context, caller awswire.Caller, in *clou
 		return nil, nil, refuse("missing", name)
 	case s == nil:
 		s = e.newStack(caller, name)
-		s.Reason, s.Settings = reasonUserInitiated, encode(stackSettings{})
+		s.Reason = reasonUserInitiated
 		return s, nil, nil
 	}
 	same, err := oneRow[changeSetRow](ctx, e.store.Read(), "stack_id = ? AND name = ? AND live", s.ID, row.Name)

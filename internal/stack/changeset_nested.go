@@ -80,7 +80,7 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 		}
 		result.problems = append(result.problems, warnings...)
 	}
-	result.plan = encode(plan)
+	result.plan = store.JSONOf(*plan)
 	result.reason = incomplete(input)
 	return nil
 }
@@ -169,11 +169,11 @@ func (p setPlanner) child(ctx context.Context, input PlanInput, plan *Plan, chan
 		kind, child.fresh = types.ChangeSetTypeCreate, true
 		child.stack = e.newStack(request.Caller, nestedName(request))
 		child.stack.ParentID, child.stack.RootID, child.stack.RoleARN = s.ARN, cmpOr(s.RootID, s.ARN), s.RoleARN
-		child.stack.Protected, child.stack.Reason, child.stack.Settings = s.Protected, reasonUserInitiated, encode(stackSettings{})
+		child.stack.Protected, child.stack.Reason = s.Protected, reasonUserInitiated
 	}
 	child.set = p.childRow(child.stack, change.LogicalID, kind)
 	child.result.row = &deploymentRow{
-		ID: child.set.DeploymentID, StackID: child.stack.ID, Tags: "[]", Capabilities: "[]", NotificationARNs: "[]", CreatedAt: child.set.CreatedAt,
+		ID: child.set.DeploymentID, StackID: child.stack.ID, CreatedAt: child.set.CreatedAt,
 	}
 	err = p.fill(ctx, child, request)
 	if refused, ok := asRefusal(err); ok {
@@ -186,7 +186,7 @@ func (p setPlanner) child(ctx context.Context, input PlanInput, plan *Plan, chan
 func (p setPlanner) childRow(s *stackRow, logicalID string, kind types.ChangeSetType) *changeSetRow {
 	e := p.engine
 	row := &changeSetRow{
-		ID: e.newID(), StackID: s.ID, Account: s.Account, Region: s.Region, Live: true, Kind: kind, Options: encode(p.options),
+		ID: e.newID(), StackID: s.ID, Account: s.Account, Region: s.Region, Live: true, Kind: kind, Options: store.JSONOf(p.options),
 		Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable, ClientToken: p.set.ClientToken,
 		DeploymentID: e.newID(), ParentID: p.set.ARN, RootID: cmpOr(p.set.RootID, p.set.ARN), CreatedAt: e.now(), RowVersion: 1,
 	}
@@ -228,7 +228,7 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 	if err := below.plan(ctx, next, child.result); err != nil {
 		return err
 	}
-	return refusedTemplate(p.budget.Spend(len(child.result.plan), next.Template.Root().At, nil))
+	return refusedTemplate(p.budget.Spend(len(child.result.plan.Text()), next.Template.Root().At, nil))
 }
 
 // known answers for the resources of a stack with what is certain before the plan is done.
@@ -357,11 +357,11 @@ func (e *Engine) plannedChild(ctx context.Context, request operation.Request) (*
 	if err != nil || op == nil {
 		return nil, err
 	}
-	var options operationOptions
-	if err := decode(op.Options, &options); err != nil || options.Nested[request.LogicalID] == "" {
-		return nil, err
+	arn := op.Options.Get().Nested[request.LogicalID]
+	if arn == "" {
+		return nil, nil
 	}
-	return oneRow[changeSetRow](ctx, e.store.Read(), "arn = ?", options.Nested[request.LogicalID])
+	return oneRow[changeSetRow](ctx, e.store.Read(), "arn = ?", arn)
 }
 
 // plannedInput is the deployment of a nested stack as its change set showed it, with the
@@ -374,12 +374,8 @@ func (e *Engine) plannedInput(ctx context.Context, in deploymentInput, c *change
 	if err != nil || row == nil {
 		return in, err
 	}
-	var bound template.Parameters
-	if err := decode(row.Parameters, &bound); err != nil {
-		return in, err
-	}
 	in.URL = nil
-	if slices.ContainsFunc(bound.Bound, func(b template.Bound) bool { return b.Unknown }) {
+	if slices.ContainsFunc(row.Parameters.Get().Bound, func(b template.Bound) bool { return b.Unknown }) {
 		in.Body = &row.Original // a transform may have seen the value
 		return in, nil
 	}
@@ -397,10 +393,7 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 	if err != nil || current == nil {
 		return err
 	}
-	var plan Plan
-	if err := decode(current.Plan, &plan); err != nil {
-		return err
-	}
+	plan := current.Plan.Get()
 	current.Live, current.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress
 	if err := store.Swap(ctx, tx, current, &current.RowVersion); err != nil {
 		return err
@@ -414,5 +407,5 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 // have no changes.
 func (r *run) unvisited(t *target, x *resourceRow) bool {
 	return r.options.NestedPlanned && t.verb == DoUpdate && t.res.Type == nestedStack && r.options.Nested[t.res.LogicalID] == "" &&
-		x.Status != types.ResourceStatusUpdateFailed && len(differences(objectOf(x.Properties), t.properties, t.typ)) == 0
+		x.Status != types.ResourceStatusUpdateFailed && len(differences(x.Properties.Get(), t.properties, t.typ)) == 0
 }

@@ -20,7 +20,7 @@ import (
 type setResult struct {
 	failed   string // the reason of a change set that FAILED
 	reason   string // of one that did not
-	plan     string
+	plan     store.JSON[Plan]
 	row      *deploymentRow // processed
 	problems []validationProblem
 	children []*childSet
@@ -30,7 +30,7 @@ type setResult struct {
 // writes what came of it.
 func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
 	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", id)
-	if err != nil || c == nil || !c.creating() || c.Plan != "" { // with a plan, it waits for hooks
+	if err != nil || c == nil || !c.creating() || !c.Plan.IsZero() { // with a plan, it waits for hooks
 		return time.Time{}, err
 	}
 	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", c.StackID)
@@ -57,11 +57,7 @@ func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*s
 	if err != nil || row == nil {
 		return nil, err
 	}
-	var options changeSetOptions
-	if err := decode(c.Options, &options); err != nil {
-		return nil, err
-	}
-	result := &setResult{row: row}
+	options, result := c.Options.Get(), &setResult{row: row}
 	next, err := e.processDeployment(ctx, s.caller(), s, row, options.ResourceTypes)
 	if err != nil {
 		return nil, err
@@ -208,7 +204,7 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 	}
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(status), Phase: phaseEnd, ClientToken: c.ClientToken,
-		Options: encode(operationOptions{}), DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
+		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
 	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
 		return fmt.Errorf("write the operation of a change set: %w", err)

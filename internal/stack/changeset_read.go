@@ -2,7 +2,7 @@ package stack
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // DescribeChangeSet shows a change set with its plan.
@@ -38,13 +37,8 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 	if out.ExecutionStatus, err = executionOf(ctx, db, c); err != nil {
 		return nil, err
 	}
-	if err := describeRequest(out, c, row); err != nil {
-		return nil, err
-	}
-	var plan Plan
-	if err := decode(c.Plan, &plan); err != nil {
-		return nil, err
-	}
+	describeRequest(out, c, row)
+	plan := c.Plan.Get()
 	if plan.Drift != "" {
 		out.DeploymentMode, out.StackDriftStatus = types.DeploymentModeRevertDrift, plan.Drift
 	}
@@ -61,14 +55,11 @@ func (c *changeSetRow) shownReason(values bool) string {
 }
 
 // describeRequest fills in what the change set was made with.
-func describeRequest(out *cloudformation.DescribeChangeSetOutput, c *changeSetRow, row *deploymentRow) error {
-	var options changeSetOptions
-	var bound template.Parameters
-	if err := errors.Join(
-		decode(c.Options, &options), decode(row.Parameters, &bound), decode(row.Tags, &out.Tags),
-		decode(row.Capabilities, &out.Capabilities), decode(row.NotificationARNs, &out.NotificationARNs),
-	); err != nil {
-		return err
+func describeRequest(out *cloudformation.DescribeChangeSetOutput, c *changeSetRow, row *deploymentRow) {
+	options, bound := c.Options.Get(), row.Parameters.Get()
+	out.Tags, out.Capabilities, out.NotificationARNs = row.Tags.Get(), row.Capabilities.Get(), row.NotificationARNs.Get()
+	if out.NotificationARNs == nil {
+		out.NotificationARNs = []string{}
 	}
 	if out.Capabilities == nil {
 		out.Capabilities = []types.Capability{}
@@ -81,7 +72,6 @@ func describeRequest(out *cloudformation.DescribeChangeSetOutput, c *changeSetRo
 	}
 	out.IncludeNestedStacks, out.OnStackFailure, out.DeploymentConfig = aws.Bool(options.Nested), options.OnStackFailure, options.DeploymentConfig
 	out.Parameters = ShownParameters(&bound)
-	return nil
 }
 
 // ListChangeSets lists the change sets of a stack that were not executed, the oldest first.
@@ -91,20 +81,17 @@ func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *
 	if err != nil {
 		return nil, err
 	}
-	rows, err := allRows[changeSetRow](ctx, db, "created_at, id", "stack_id = ? AND live", s.ID)
+	var rows []changeSetRow
+	err = db.NewSelect().Model(&rows).ExcludeColumn("plan").Where("stack_id = ? AND live", s.ID).OrderExpr("created_at, id").Scan(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list change sets: %w", err)
 	}
 	all := make([]types.ChangeSetSummary, 0, len(rows))
 	for _, c := range rows {
-		var options changeSetOptions
-		if err := decode(c.Options, &options); err != nil {
-			return nil, err
-		}
 		all = append(all, types.ChangeSetSummary{
 			ChangeSetId: aws.String(c.ARN), ChangeSetName: aws.String(c.Name), StackId: aws.String(s.ARN), StackName: aws.String(s.Name),
 			CreationTime: timePtr(c.CreatedAt), Status: c.Status, ExecutionStatus: c.ExecutionStatus, StatusReason: optional(c.shownReason(false)),
-			Description: optional(c.Description), IncludeNestedStacks: aws.Bool(options.Nested),
+			Description: optional(c.Description), IncludeNestedStacks: aws.Bool(c.Options.Get().Nested),
 			ParentChangeSetId: optional(c.ParentID), RootChangeSetId: optional(c.RootID),
 		})
 	}

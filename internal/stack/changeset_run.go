@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -39,10 +38,7 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 		if again, err := executedBefore(ctx, tx, c, token, hash); again || err != nil {
 			return err
 		}
-		var options changeSetOptions
-		if err := decode(c.Options, &options); err != nil {
-			return err
-		}
+		options := c.Options.Get()
 		if err := c.executable(s); err != nil {
 			return err
 		}
@@ -134,11 +130,7 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	if err := refusePreserved(s, options); err != nil {
 		return err
 	}
-	var plan Plan
-	settings := stackSettings{}
-	if err := errors.Join(decode(s.Settings, &settings), decode(c.Plan, &plan)); err != nil {
-		return err
-	}
+	plan, settings := c.Plan.Get(), s.Settings.Get()
 	options.Import, options.Nested, options.NestedPlanned = plan.imported(), plan.childSets(), set.Nested
 	if c.Kind == types.ChangeSetTypeImport {
 		options.OnFailure = types.OnFailureRollback

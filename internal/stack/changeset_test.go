@@ -404,8 +404,8 @@ func TestChangeSetFailures(t *testing.T) {
 		in.Parameters = []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2")}}
 	})
 	row, err := oneRow[changeSetRow](t.Context(), g.store.Read(), "arn = ?", *masked.ChangeSetId)
-	if err != nil || strings.Contains(row.Plan+row.Options+jsonText(masked), "hunter2") {
-		t.Errorf("a NoEcho value is in the change set: %s, %v", row.Plan, err)
+	if err != nil || strings.Contains(row.Plan.Text()+row.Options.Text()+jsonText(masked), "hunter2") {
+		t.Errorf("a NoEcho value is in the change set: %s, %v", row.Plan.Text(), err)
 	}
 }
 

@@ -113,9 +113,8 @@ func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared
 	if s.Status != types.StackStatusCreateInProgress && s.Status != types.StackStatusUpdateInProgress {
 		return nil
 	}
-	var options operationOptions
-	if err := decode(op.Options, &options); err != nil || options.DisableValidation || options.Problem != "" || p.problem != "" {
-		return err
+	if options := op.Options.Get(); options.DisableValidation || options.Problem != "" || p.problem != "" {
+		return nil
 	}
 	in := PlanInput{Next: p.deployments[s.DeploymentID], Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
 	for key, typ := range p.types {

@@ -163,16 +163,13 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	}
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
-		RequestHash: in.hash, Options: encode(in.options), ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID,
+		RequestHash: in.hash, Options: store.JSONOf(in.options), ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID,
 		StartedAt: e.now(), RowVersion: 1,
 	}
 	if in.kind == types.OperationTypeCreateStack {
 		op.ID = e.config.NewStackID()
 	}
-	settings := stackSettings{}
-	if err := decode(s.Settings, &settings); err != nil {
-		return "", err
-	}
+	settings := s.Settings.Get()
 	if in.settings != nil {
 		last := settings.LastOperations
 		settings = *in.settings
@@ -192,7 +189,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	}
 	op.DeploymentID = s.DeploymentID
 	reason := cmpOr(in.reason, reasonUserInitiated)
-	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, encode(settings)
+	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, store.JSONOf(settings)
 	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
 		return "", fmt.Errorf("write the operation: %w", err)
 	}
@@ -220,18 +217,15 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 
 // continueFrom has a rollback continue what the last operation on the stack left.
 func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput) error {
-	settings := stackSettings{}
-	if err := decode(s.Settings, &settings); err != nil || len(settings.LastOperations) == 0 {
-		return err
+	operations := s.Settings.Get().LastOperations
+	if len(operations) == 0 {
+		return nil
 	}
-	last, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(settings.LastOperations[0].OperationId))
+	last, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
 	if err != nil || last == nil {
 		return err
 	}
-	var options operationOptions
-	if err := decode(last.Options, &options); err != nil {
-		return err
-	}
+	options := last.Options.Get()
 	in.options.Undoes = cmpOr(options.Undoes, last.ID)
 	in.options.Backward = in.options.Backward || in.kind == types.OperationTypeContinueRollback && options.Backward
 	return nil

@@ -51,10 +51,7 @@ func (e *Engine) beginDelete(ctx context.Context, tx *store.Tx, caller awswire.C
 	if err != nil || kept {
 		return err
 	}
-	settings := stackSettings{}
-	if err := decode(s.Settings, &settings); err != nil {
-		return err
-	}
+	settings := s.Settings.Get()
 	settings.DeletionMode = in.DeletionMode
 	if in.RoleARN != nil {
 		s.RoleARN = *in.RoleARN
@@ -76,11 +73,7 @@ func (e *Engine) refuseDelete(ctx context.Context, tx *store.Tx, s *stackRow, op
 		if err != nil || op == nil {
 			return err
 		}
-		var running operationOptions
-		if err := decode(op.Options, &running); err != nil {
-			return err
-		}
-		if len(options.RetainResources) > 0 && !slices.Equal(running.RetainResources, options.RetainResources) {
+		if len(options.RetainResources) > 0 && !slices.Equal(op.Options.Get().RetainResources, options.RetainResources) {
 			return refuse("retain-differs", s.Name)
 		}
 		return nil
@@ -112,15 +105,12 @@ func (e *Engine) stopCreate(ctx context.Context, tx *store.Tx, s *stackRow) erro
 	if err != nil || op == nil {
 		return err
 	}
-	var options operationOptions
-	if err := decode(op.Options, &options); err != nil {
-		return err
-	}
+	options := op.Options.Get()
 	if options.Refactor != "" {
 		return refuse("delete-state", s.Name, s.Status)
 	}
 	options.OnFailure = types.OnFailureDelete
-	op.Options, op.Cancelled = encode(options), true
+	op.Options, op.Cancelled = store.JSONOf(options), true
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return err
 	}

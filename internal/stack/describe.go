@@ -66,11 +66,7 @@ func (e *Engine) DescribeStacks(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	for i := range rows {
-		shown, err := described(&rows[i], deployments[rows[i].DeploymentID])
-		if err != nil {
-			return nil, err
-		}
-		out.Stacks = append(out.Stacks, shown)
+		out.Stacks = append(out.Stacks, described(&rows[i], deployments[rows[i].DeploymentID]))
 	}
 	return out, nil
 }
@@ -96,16 +92,13 @@ func (e *Engine) deploymentsOf(ctx context.Context, rows []stackRow) (map[string
 }
 
 // described is a stack as DescribeStacks shows it. d may be nil: a stack in review.
-func described(s *stackRow, d *deploymentRow) (types.Stack, error) {
-	var settings stackSettings
-	if err := decode(s.Settings, &settings); err != nil {
-		return types.Stack{}, err
-	}
+func described(s *stackRow, d *deploymentRow) types.Stack {
+	settings := s.Settings.Get()
 	out := types.Stack{
 		StackId: aws.String(s.ARN), StackName: aws.String(s.Name), StackStatus: s.Status, DetailedStatus: s.DetailedStatus,
 		CreationTime: &s.CreatedAt.Time, LastUpdatedTime: timePtr(s.UpdatedAt), DeletionTime: timePtr(s.DeletedAt),
 		DisableRollback: aws.Bool(settings.DisableRollback), NotificationARNs: []string{}, Tags: []types.Tag{},
-		RollbackConfiguration: settings.Rollback, DriftInformation: driftOf(s.Drift), DeletionMode: settings.DeletionMode,
+		RollbackConfiguration: settings.Rollback, DriftInformation: driftOf(s), DeletionMode: settings.DeletionMode,
 		LastOperations:   settings.LastOperations,
 		DeploymentConfig: &types.DeploymentConfig{Mode: settings.Mode, DisableRollback: aws.Bool(settings.DisableRollback)},
 	}
@@ -131,18 +124,15 @@ func described(s *stackRow, d *deploymentRow) (types.Stack, error) {
 			*field = aws.String(value)
 		}
 	}
-	if err := describedOutputs(s, &out); err != nil || d == nil {
-		return out, err
+	describedOutputs(s, &out)
+	if d != nil {
+		describedDeployment(d, &out)
 	}
-	return out, describedDeployment(d, &out)
+	return out
 }
 
-func describedOutputs(s *stackRow, out *types.Stack) error {
-	var outputs []stackOutput
-	if err := decode(s.Outputs, &outputs); err != nil {
-		return err
-	}
-	for _, o := range outputs {
+func describedOutputs(s *stackRow, out *types.Stack) {
+	for _, o := range s.Outputs.Get() {
 		shown := types.Output{OutputKey: aws.String(o.Key), OutputValue: aws.String(o.Value)}
 		if o.Description != "" {
 			shown.Description = aws.String(o.Description)
@@ -152,25 +142,21 @@ func describedOutputs(s *stackRow, out *types.Stack) error {
 		}
 		out.Outputs = append(out.Outputs, shown)
 	}
-	return nil
 }
 
-func describedDeployment(d *deploymentRow, out *types.Stack) error {
-	var parameters template.Parameters
-	if err := decode(d.Parameters, &parameters); err != nil {
-		return err
-	}
+func describedDeployment(d *deploymentRow, out *types.Stack) {
+	parameters := d.Parameters.Get()
 	out.Parameters = ShownParameters(&parameters)
 	if d.Description != "" {
 		out.Description = aws.String(d.Description)
 	}
-	if err := decode(d.Tags, &out.Tags); err != nil {
-		return err
+	if tags := d.Tags.Get(); tags != nil {
+		out.Tags = tags
 	}
-	if err := decode(d.NotificationARNs, &out.NotificationARNs); err != nil {
-		return err
+	if arns := d.NotificationARNs.Get(); arns != nil {
+		out.NotificationARNs = arns
 	}
-	return decode(d.Capabilities, &out.Capabilities)
+	out.Capabilities = d.Capabilities.Get()
 }
 
 // ShownParameters are parameters as the API shows them: **** for NoEcho.
@@ -190,12 +176,12 @@ func ShownParameters(p *template.Parameters) []types.Parameter {
 }
 
 // driftOf is the drift status of a stack.
-func driftOf(text string) *types.StackDriftInformation {
-	out := &types.StackDriftInformation{StackDriftStatus: types.StackDriftStatusNotChecked}
-	if decode(text, out) != nil {
-		return &types.StackDriftInformation{StackDriftStatus: types.StackDriftStatusUnknown}
+func driftOf(s *stackRow) *types.StackDriftInformation {
+	out := s.Drift.Get()
+	if s.Drift.IsZero() {
+		out.StackDriftStatus = types.StackDriftStatusNotChecked
 	}
-	return out
+	return &out
 }
 
 // ListStacks returns the stacks of some statuses, deleted ones included.
@@ -220,10 +206,7 @@ func (e *Engine) ListStacks(ctx context.Context, caller awswire.Caller, in *clou
 	}
 	for i := range rows {
 		s := &rows[i]
-		full, err := described(s, deployments[s.DeploymentID])
-		if err != nil {
-			return nil, err
-		}
+		full := described(s, deployments[s.DeploymentID])
 		out.StackSummaries = append(out.StackSummaries, types.StackSummary{
 			StackId: full.StackId, StackName: full.StackName, StackStatus: full.StackStatus, StackStatusReason: full.StackStatusReason,
 			CreationTime: full.CreationTime, LastUpdatedTime: full.LastUpdatedTime, DeletionTime: full.DeletionTime,

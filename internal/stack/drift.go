@@ -30,7 +30,7 @@ type detectionRow struct {
 	Reason      string                          `bun:"reason"`
 	StackStatus types.StackDriftStatus          `bun:"stack_status"`
 	Drifted     int64                           `bun:"drifted"`
-	Resources   string                          `bun:"resources"` // logical ids, joined with ","; "" for all
+	Resources   store.JSON[[]string]            `bun:"resources"` // logical ids, none for all
 	Caller      string                          `bun:"caller"`    // access key id
 	StartedAt   store.Time                      `bun:"started_at"`
 	EndedAt     store.Time                      `bun:"ended_at"`
@@ -41,16 +41,16 @@ type detectionRow struct {
 type driftRow struct {
 	bun.BaseModel `bun:"table:stack_resource_drifts,alias:rd"`
 
-	StackID     string                         `bun:"stack_id,pk"`
-	LogicalID   string                         `bun:"logical_id,pk"`
-	PhysicalID  string                         `bun:"physical_id"`
-	Type        string                         `bun:"type"`
-	Status      types.StackResourceDriftStatus `bun:"status"`
-	Reason      string                         `bun:"reason"`
-	Expected    string                         `bun:"expected"` // JSON, secrets masked
-	Actual      string                         `bun:"actual"`
-	Differences string                         `bun:"differences"` // list of types.PropertyDifference
-	CheckedAt   store.Time                     `bun:"checked_at"`
+	StackID     string                                 `bun:"stack_id,pk"`
+	LogicalID   string                                 `bun:"logical_id,pk"`
+	PhysicalID  string                                 `bun:"physical_id"`
+	Type        string                                 `bun:"type"`
+	Status      types.StackResourceDriftStatus         `bun:"status"`
+	Reason      string                                 `bun:"reason"`
+	Expected    string                                 `bun:"expected"` // JSON, secrets masked
+	Actual      string                                 `bun:"actual"`
+	Differences store.JSON[[]types.PropertyDifference] `bun:"differences"`
+	CheckedAt   store.Time                             `bun:"checked_at"`
 
 	Module *types.ModuleInfo `bun:"-"` // for what is shown
 }
@@ -68,7 +68,7 @@ var detectable = append(slices.Clone(updatable), types.StackStatusUpdateRollback
 func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in *cloudformation.DetectStackDriftInput) (*cloudformation.DetectStackDriftOutput, error) {
 	row := &detectionRow{
 		ID: e.newID(), Account: caller.Account, Region: caller.Region, Status: types.StackDriftDetectionStatusDetectionInProgress,
-		StackStatus: types.StackDriftStatusNotChecked, Resources: joined(in.LogicalResourceIds), Caller: caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
+		StackStatus: types.StackDriftStatusNotChecked, Resources: store.JSONOf(in.LogicalResourceIds), Caller: caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
 	}
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		s, err := e.stackToDetect(ctx, tx, caller, in.StackName)
@@ -132,7 +132,7 @@ func (e *Engine) detect(ctx context.Context, id string) (time.Time, error) {
 	}
 	var found []driftRow
 	if s != nil {
-		if found, err = e.driftsOf(ctx, s, split(d.Resources)); err != nil {
+		if found, err = e.driftsOf(ctx, s, d.Resources.Get()); err != nil {
 			return time.Time{}, fmt.Errorf("detect the drift of %s: %w", s.ARN, err)
 		}
 	}
@@ -166,14 +166,14 @@ func (e *Engine) writeDetection(ctx context.Context, tx *store.Tx, id string, fo
 	if err := store.Swap(ctx, tx, d, &d.RowVersion); err != nil {
 		return err
 	}
-	if d.Resources != "" { // the others count as they were found before
+	if len(d.Resources.Get()) > 0 { // the others count as they were found before
 		all, err := allRows[driftRow](ctx, tx, "logical_id", "stack_id = ?", s.ID)
 		if err != nil {
 			return err
 		}
 		d.StackStatus, _, _ = stackDrift(all)
 	}
-	s.Drift = encode(types.StackDriftInformation{StackDriftStatus: d.StackStatus, LastCheckTimestamp: &d.StartedAt.Time})
+	s.Drift = store.JSONOf(types.StackDriftInformation{StackDriftStatus: d.StackStatus, LastCheckTimestamp: &d.StartedAt.Time})
 	return store.Swap(ctx, tx, s, &s.RowVersion)
 }
 
@@ -217,7 +217,7 @@ func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []drif
 			continue
 		}
 		current = append(current, f)
-		information := encode(types.StackResourceDriftInformation{StackResourceDriftStatus: f.Status, LastCheckTimestamp: &f.CheckedAt.Time})
+		information := store.JSONOf(types.StackResourceDriftInformation{StackResourceDriftStatus: f.Status, LastCheckTimestamp: &f.CheckedAt.Time})
 		if _, err := tx.NewUpdate().Model((*resourceRow)(nil)).Set("drift = ?", information).Where("stack_id = ? AND logical_id = ?", stackID, f.LogicalID).Exec(ctx); err != nil {
 			return fmt.Errorf("write the drift of a resource: %w", err)
 		}
@@ -277,8 +277,7 @@ func (e *Engine) DetectStackResourceDrift(ctx context.Context, caller awswire.Ca
 		return nil, err
 	}
 	found[0].Module = modules[id]
-	shown, err := found[0].shown(s)
-	return &cloudformation.DetectStackResourceDriftOutput{StackResourceDrift: shown}, err
+	return &cloudformation.DetectStackResourceDriftOutput{StackResourceDrift: found[0].shown(s)}, nil
 }
 
 // DescribeStackResourceDrifts lists the results of detections for the resources of a stack.
@@ -302,11 +301,7 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 		if !listed {
 			continue
 		}
-		shown, err := rows[i].shown(s)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, *shown)
+		all = append(all, *rows[i].shown(s))
 	}
 	out := &cloudformation.DescribeStackResourceDriftsOutput{}
 	out.StackResourceDrifts, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
@@ -328,14 +323,17 @@ func currentDrifts(ctx context.Context, db selecting, s *stackRow) ([]driftRow, 
 }
 
 // shown is a result as the service shows it.
-func (d *driftRow) shown(s *stackRow) (*types.StackResourceDrift, error) {
+func (d *driftRow) shown(s *stackRow) *types.StackResourceDrift {
 	out := &types.StackResourceDrift{
 		StackId: aws.String(s.ARN), LogicalResourceId: aws.String(d.LogicalID), PhysicalResourceId: optional(d.PhysicalID), ResourceType: aws.String(d.Type),
 		StackResourceDriftStatus: d.Status, DriftStatusReason: optional(d.Reason), Timestamp: timePtr(d.CheckedAt),
 		ExpectedProperties: optional(d.Expected), ActualProperties: optional(d.Actual), PropertyDifferences: []types.PropertyDifference{},
 		ModuleInfo: d.Module,
 	}
-	return out, decode(d.Differences, &out.PropertyDifferences)
+	if differences := d.Differences.Get(); differences != nil {
+		out.PropertyDifferences = differences
+	}
+	return out
 }
 
 // comparePaths sorts differences by their place.

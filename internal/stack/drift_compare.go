@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -97,11 +98,10 @@ func readable(typ *operation.Type) bool {
 
 // knownModel is the known model of a resource when it is read.
 func knownModel(x *resourceRow) map[string]any {
-	known := objectOf(x.Model)
-	if known == nil {
-		known = map[string]any{}
+	if x.Model.IsZero() {
+		return map[string]any{}
 	}
-	return known
+	return maps.Clone(x.Model.Get())
 }
 
 // compare compares the actual resource with its template.
@@ -147,9 +147,7 @@ func (f driftFinder) compare(ctx context.Context, out *driftRow, x *resourceRow,
 		failed = append(failed, p.Message)
 	}
 	out.Reason = strings.Join(failed, "; ")
-	if differences != nil {
-		out.Differences = encode(differences)
-	}
+	out.Differences = store.JSONOf(differences)
 	shown := schema.Without(of.Recast(expected), slices.Concat(of.WriteOnly, of.ReadOnly))
 	out.Expected = encode(masked(shown, hidden))
 	out.Actual = encode(masked(overlap(shown, of.Recast(model)), hidden))
@@ -159,7 +157,7 @@ func (f driftFinder) compare(ctx context.Context, out *driftRow, x *resourceRow,
 // expected are the properties that the template sets, as they were sent to the handler.
 // Secrets are omitted; references to parameters are resolved.
 func (f driftFinder) expected(ctx context.Context, x *resourceRow) (map[string]any, error) {
-	properties := objectOf(x.Properties)
+	properties := x.Properties.Get()
 	if properties == nil {
 		return map[string]any{}, nil
 	}
@@ -203,7 +201,7 @@ func pruned(v any, kind func(template.DynamicReference) bool) any {
 // hidden are the properties that come from NoEcho parameters.
 func (f driftFinder) hidden(x *resourceRow) map[string]bool {
 	out := map[string]bool{}
-	properties, shown := objectOf(x.Properties), objectOf(x.Shown)
+	properties, shown := x.Properties.Get(), x.Shown.Get()
 	if shown == nil && f.deployment != nil {
 		if r := f.deployment.resource(x.LogicalID); r != nil && f.deployment.Scope.HasNoEcho(r) {
 			for name := range properties {

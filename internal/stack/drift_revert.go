@@ -82,7 +82,7 @@ func (f driftFinder) live(ctx context.Context, x *resourceRow, typ *operation.Ty
 	if out.Status == types.StackResourceDriftStatusNotChecked {
 		out.Status = types.StackResourceDriftStatusUnsupported
 	}
-	properties := objectOf(x.Properties)
+	properties := x.Properties.Get()
 	hidden := f.hidden(x)
 	out.Previous = desired{Properties: properties, masked: maskedMap(properties, hidden)}.context()
 	if typ == nil || typ.Schema == nil {
@@ -96,11 +96,7 @@ func (f driftFinder) live(ctx context.Context, x *resourceRow, typ *operation.Ty
 	if out.Status != types.StackResourceDriftStatusModified {
 		return out, nil
 	}
-	var differences []types.PropertyDifference
-	if err := decode(found.Differences, &differences); err != nil {
-		return nil, err
-	}
-	f.adopt(out, x, typ, properties, model, hidden, differences)
+	f.adopt(out, x, typ, properties, model, hidden, found.Differences.Get())
 	return out, nil
 }
 
@@ -247,9 +243,9 @@ func adoptLive(ctx context.Context, tx *store.Tx, s *stackRow, plan *Plan) error
 			continue
 		}
 		if c.Live.Status == types.StackResourceDriftStatusDeleted {
-			x.PhysicalID, x.Model, x.Status = "", "", types.ResourceStatusDeleteComplete
+			x.PhysicalID, x.Model, x.Status = "", object{}, types.ResourceStatusDeleteComplete
 		} else {
-			x.Properties, x.Model = rawJSON(c.Live.Properties), rawJSON(c.Live.Model)
+			x.Properties, x.Model = store.JSONOf(c.Live.Properties), store.JSONOf(c.Live.Model)
 		}
 		if _, err := tx.NewUpdate().Model(x).Column("physical_id", "properties", "model", "status").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("adopt the state of a resource: %w", err)

@@ -35,21 +35,14 @@ func (e *Engine) DescribeStackEvents(ctx context.Context, caller awswire.Caller,
 		out.NextToken = token(rows[pageSize-1].Seq)
 	}
 	for i := range rows {
-		shown, err := shownEvent(s, &rows[i])
-		if err != nil {
-			return nil, err
-		}
-		out.StackEvents = append(out.StackEvents, shown)
+		out.StackEvents = append(out.StackEvents, shownEvent(s, &rows[i]))
 	}
 	return out, nil
 }
 
 // shownEvent is an event as DescribeStackEvents shows it.
-func shownEvent(s *stackRow, row *eventRow) (types.StackEvent, error) {
-	var details eventDetails
-	if err := decode(row.Details, &details); err != nil {
-		return types.StackEvent{}, err
-	}
+func shownEvent(s *stackRow, row *eventRow) types.StackEvent {
+	details := row.Details.Get()
 	out := types.StackEvent{
 		EventId: aws.String(row.ID), StackId: aws.String(s.ARN), StackName: aws.String(s.Name), Timestamp: &row.At.Time,
 		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(row.PhysicalID), ResourceType: aws.String(row.Type),
@@ -66,7 +59,7 @@ func shownEvent(s *stackRow, row *eventRow) (types.StackEvent, error) {
 			*field = aws.String(value)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // DescribeEvents returns the events of operations, the newest first.
@@ -155,10 +148,7 @@ func (e *Engine) operationEvents(ctx context.Context, s *stackRow, op *operation
 	bracketed := 0
 	var out []types.OperationEvent
 	for i := range rows {
-		shown, err := e.operationEvent(s, op, &rows[i])
-		if err != nil {
-			return nil, err
-		}
+		shown := operationEvent(s, op, &rows[i])
 		if shown.EventType == types.EventTypeStackEvent {
 			// The first and the last row of the stack bracket the operation.
 			bracketed++
@@ -181,11 +171,8 @@ func isFailure(event types.OperationEvent) bool {
 // eventTypeProgress is what the wire has for the model's PROGRESS_EVENT.
 const eventTypeProgress types.EventType = "PROGRESS"
 
-func (e *Engine) operationEvent(s *stackRow, op *operationRow, row *eventRow) (types.OperationEvent, error) {
-	var details eventDetails
-	if err := decode(row.Details, &details); err != nil {
-		return types.OperationEvent{}, err
-	}
+func operationEvent(s *stackRow, op *operationRow, row *eventRow) types.OperationEvent {
+	details := row.Details.Get()
 	kind := op.Kind
 	if kind == opImport {
 		kind = types.OperationTypeUpdateStack
@@ -223,5 +210,5 @@ func (e *Engine) operationEvent(s *stackRow, op *operationRow, row *eventRow) (t
 	default:
 		out.EventType = eventTypeProgress
 	}
-	return out, nil
+	return out
 }

@@ -19,8 +19,8 @@ func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
 		if err != nil || r == nil {
 			return err
 		}
-		if refactored, err := r.op.refactored(); refactored || err != nil {
-			return err
+		if r.op.refactored() {
+			return nil
 		}
 		r.op.Phase = r.firstPhase()
 		r.stopSteps()
@@ -52,13 +52,7 @@ func (e *Engine) abandoned(ctx context.Context, tx *store.Tx, stackID string) (*
 	if err != nil || op == nil {
 		return nil, err
 	}
-	r := &run{engine: e, prepared: &prepared{}, stack: s, op: op, now: e.now(), writes: newWrites()}
-	if err := decode(op.Options, &r.options); err != nil {
-		return nil, err
-	}
-	if err := decode(s.Settings, &r.settings); err != nil {
-		return nil, err
-	}
+	r := &run{engine: e, prepared: &prepared{}, stack: s, op: op, options: op.Options.Get(), settings: s.Settings.Get(), now: e.now(), writes: newWrites()}
 	return r, r.readAll(ctx, tx, op)
 }
 

@@ -275,3 +275,21 @@ func TestRepeatedRequests(t *testing.T) {
 		}
 	})
 }
+
+// TestUnreadableColumn has an operation meet a row that cannot be read: it ends, and names the column.
+func TestUnreadableColumn(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.expectStatus(g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))}), types.StackStatusCreateComplete, "")
+		err := g.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE stack_resources SET origin = '{'")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: aws.String("s")}); err != nil {
+			t.Fatal(err)
+		}
+		g.expectStatus(g.settled("s"), types.StackStatusDeleteFailed, "Internal failure: the column stack_resources.origin has a value that cannot be read")
+	})
+}

@@ -144,10 +144,7 @@ func (e *Engine) DescribeChangeSetHooks(ctx context.Context, caller awswire.Call
 		out.Status = types.ChangeSetHooksStatusUnavailable
 		return out, nil
 	}
-	var plan Plan
-	if err := decode(c.Plan, &plan); err != nil {
-		return nil, err
-	}
+	plan := c.Plan.Get()
 	hooks, err := e.hooksFor(ctx, s)
 	if err != nil {
 		return nil, err

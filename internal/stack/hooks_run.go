@@ -173,8 +173,8 @@ func (r *run) flushHooks(ctx context.Context, tx *store.Tx) error {
 }
 
 // hookDetails are the members of the event of a result.
-func hookDetails(result *hook.Result) string {
-	return encode(eventDetails{
+func hookDetails(result *hook.Result) store.JSON[eventDetails] {
+	return store.JSONOf(eventDetails{
 		HookType: result.TypeName, HookStatus: string(result.Status), HookStatusReason: result.Reason,
 		HookInvocationPoint: string(types.HookInvocationPointPreProvision), HookFailureMode: string(result.FailureMode), HookInvocationID: result.ID,
 	})
@@ -264,12 +264,9 @@ func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Out
 		return false, err
 	}
 	if len(outcome.Failed) > 0 {
-		var options operationOptions
-		if err := decode(op.Options, &options); err != nil {
-			return false, err
-		}
+		options := op.Options.Get()
 		options.HooksFailed = hook.FailedReason(outcome.Failed)
-		op.Options = encode(options)
+		op.Options = store.JSONOf(options)
 	}
 	op.Phase = phaseHooked
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {

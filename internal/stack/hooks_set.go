@@ -31,7 +31,7 @@ type changedResource struct {
 
 // hookSet is the evaluation of a change set whose plan is made; nil if no hook sees it.
 func (e *Engine) hookSet(ctx context.Context, s *stackRow, c *changeSetRow, result *setResult) (*hook.Evaluation, error) {
-	if e.config.Hooks == nil || result == nil || result.failed != "" || result.plan == "" {
+	if e.config.Hooks == nil || result == nil || result.failed != "" || result.plan.IsZero() {
 		return nil, nil
 	}
 	inUse, err := e.config.Hooks.InUse(ctx, s.caller())
@@ -45,21 +45,14 @@ func (e *Engine) hookSet(ctx context.Context, s *stackRow, c *changeSetRow, resu
 	if len(hooks) == 0 {
 		return nil, nil
 	}
-	payload, err := payloadOfSet(result)
-	if err != nil {
-		return nil, err
-	}
 	return &hook.Evaluation{
 		ID: c.ID + "-set", Owner: HooksOnChangeSet, Key: c.ID, Caller: s.caller(), Target: target, TargetID: c.ARN,
-		StackID: s.ARN, ChangeSetID: c.ARN, Hooks: hooks, Payload: encode(payload),
+		StackID: s.ARN, ChangeSetID: c.ARN, Hooks: hooks, Payload: encode(payloadOfSet(result)),
 	}, nil
 }
 
-func payloadOfSet(result *setResult) (*setPayload, error) {
-	var plan Plan
-	if err := decode(result.plan, &plan); err != nil {
-		return nil, err
-	}
+func payloadOfSet(result *setResult) *setPayload {
+	plan := result.plan.Get()
 	payload := &setPayload{Template: result.row.Original, ChangedResources: []changedResource{}}
 	written, err := template.Parse("", []byte(result.row.Original), template.ParseOptions{})
 	if err != nil {
@@ -82,7 +75,7 @@ func payloadOfSet(result *setResult) (*setPayload, error) {
 		}
 		payload.ChangedResources = append(payload.ChangedResources, changed)
 	}
-	return payload, nil
+	return payload
 }
 
 // setHooked ends the creation of a change set when its hooks have ended.
@@ -116,7 +109,7 @@ func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeS
 	}
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: phaseEnd, ClientToken: c.ClientToken,
-		Options: encode(operationOptions{}), DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
+		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
 	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
 		return fmt.Errorf("write the operation of a change set: %w", err)

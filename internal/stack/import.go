@@ -437,7 +437,7 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 	if err != nil {
 		return err
 	}
-	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originImported, CreatedAt: r.now}
+	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: store.JSONOf(origin{Kind: originImported}), CreatedAt: r.now}
 	r.resources[x.LogicalID] = x
 	x.restore(t.after)
 	x.PhysicalID, x.Status, x.Reason = identifier, types.ResourceStatusImportInProgress, reasonImportStarted
@@ -476,13 +476,13 @@ func (r *run) startTag(s *stepRow) error {
 	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, reasonImportTags
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: x.Reason, Properties: s.Properties})
-	actual := schema.Without(objectOf(x.Model), typ.Schema.ReadOnly)
+	actual := schema.Without(x.Model.Get(), typ.Schema.ReadOnly)
 	is, _ := actual.(map[string]any)
 	if is == nil {
 		is = map[string]any{}
 	}
 	for _, path := range typ.Schema.WriteOnly {
-		if value := below(any(objectOf(x.Properties)), path.Tokens); value != nil && !slices.Contains(path.Tokens, "*") {
+		if value := below(any(x.Properties.Get()), path.Tokens); value != nil && !slices.Contains(path.Tokens, "*") {
 			set(is, path.Tokens, value)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // stackSchema says what an existing stack is imported by: nested stacks have no schema otherwise.
@@ -77,10 +76,7 @@ func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input PlanIn
 	if strings.TrimSpace(body) != strings.TrimSpace(row.Original) {
 		return fmt.Sprintf("The template at the TemplateURL of %s differs from that of stack %s.", c.LogicalID, child.ARN), nil
 	}
-	var bound template.Parameters
-	if err := decode(row.Parameters, &bound); err != nil {
-		return "", err
-	}
+	bound := row.Parameters.Get()
 	for _, p := range nested.Parameters {
 		if is, ok := bound.Get(*p.ParameterKey); !ok || is.Value != *p.ParameterValue {
 			return fmt.Sprintf("The parameter %s of %s differs from that of stack %s.", *p.ParameterKey, c.LogicalID, child.ARN), nil

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/module"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -64,20 +64,20 @@ func preprocessError(row *deploymentRow, err error) error {
 
 // modulesOf returns the modules that the resources of a processed template come from, as a
 // deployment stores them.
-func modulesOf(t *template.Template) string {
-	found := map[string]*types.ModuleInfo{}
+func modulesOf(t *template.Template) store.JSON[map[string]*types.ModuleInfo] {
+	var found map[string]*types.ModuleInfo
 	for _, r := range t.Resources {
 		if r.Metadata == nil {
 			continue
 		}
 		if info := moduleInfo(r.Metadata.Any()); info != nil {
+			if found == nil {
+				found = map[string]*types.ModuleInfo{}
+			}
 			found[r.LogicalID] = info
 		}
 	}
-	if len(found) == 0 {
-		return ""
-	}
-	return encode(found)
+	return store.JSONOf(found)
 }
 
 // moduleInfo reads which modules a resource comes from, from its metadata.
@@ -92,45 +92,17 @@ func moduleInfo(metadata any) *types.ModuleInfo {
 	return &types.ModuleInfo{TypeHierarchy: aws.String(kinds), LogicalIdHierarchy: aws.String(ids)}
 }
 
-// moduleOf is moduleInfo of the metadata in a row.
-func moduleOf(metadata string) *types.ModuleInfo {
-	if metadata == "" {
-		return nil
-	}
-	var value any
-	if json.Unmarshal([]byte(metadata), &value) != nil {
-		return nil // it is written by encode
-	}
-	return moduleInfo(value)
-}
-
-func encodeModule(info *types.ModuleInfo) string {
-	if info == nil {
-		return ""
-	}
-	return encode(info)
-}
-
-func decodeModule(text string) *types.ModuleInfo {
-	info := &types.ModuleInfo{}
-	if text == "" || decode(text, info) != nil {
-		return nil
-	}
-	return info
-}
-
 // currentModules returns the modules that the resources of a stack's template come from.
 func currentModules(ctx context.Context, db selecting, s *stackRow) (map[string]*types.ModuleInfo, error) {
 	if s.DeploymentID == "" {
 		return nil, nil
 	}
-	var text []string
-	err := db.NewSelect().TableExpr("stack_deployments").Column("modules").Where("id = ?", s.DeploymentID).Scan(ctx, &text)
-	if err != nil || len(text) == 0 {
+	var rows []deploymentRow
+	err := db.NewSelect().Model(&rows).Column("modules").Where("id = ?", s.DeploymentID).Scan(ctx)
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	found := map[string]*types.ModuleInfo{}
-	return found, decode(text[0], &found)
+	return rows[0].Modules.Get(), nil
 }
 
 // noteModules sets which modules the resources of a plan come from.

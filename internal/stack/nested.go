@@ -63,14 +63,11 @@ func nestedModel(desired map[string]any, s *stackRow) map[string]any {
 	if model == nil {
 		model = map[string]any{}
 	}
-	var outputs []stackOutput
-	if decode(s.Outputs, &outputs) == nil {
-		values := map[string]any{}
-		for _, o := range outputs {
-			values[o.Key] = o.Value
-		}
-		model["Outputs"] = values
+	values := map[string]any{}
+	for _, o := range s.Outputs.Get() {
+		values[o.Key] = o.Value
 	}
+	model["Outputs"] = values
 	return model
 }
 
@@ -330,12 +327,8 @@ func (e *Engine) checkNesting(ctx context.Context, parent, s *stackRow, resource
 		return err
 	}
 	for i := range stacks {
-		settings := stackSettings{}
-		if err := decode(stacks[i].Settings, &settings); err != nil {
-			return err
-		}
 		if stacks[i].ID != s.ID {
-			resources += settings.Resources
+			resources += stacks[i].Settings.Get().Resources
 		}
 	}
 	if resources > maxNestedResources {
@@ -353,10 +346,7 @@ func (e *Engine) inherited(ctx context.Context, parent *stackRow) (*stackSetting
 	if err != nil || op == nil {
 		return settings, options, err
 	}
-	var running operationOptions
-	if err := decode(op.Options, &running); err != nil {
-		return nil, options, err
-	}
+	running := op.Options.Get()
 	options.Mode, options.DisableValidation, options.RetainExceptOnCreate = running.Mode, true, running.RetainExceptOnCreate
 	if running.OnFailure == types.OnFailureDoNothing {
 		options.OnFailure = running.OnFailure
@@ -478,7 +468,6 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 // deploymentBefore is the deployment that a nested stack had before the operation that its
 // parent undoes. known is false if an earlier version of the program began that operation.
 func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row *deploymentRow, known bool, err error) {
-	var running operationOptions
 	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || op == nil {
 		return nil, false, err
@@ -487,15 +476,9 @@ func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row
 	if err != nil {
 		return nil, false, err
 	}
-	if err := decode(op.Options, &running); err != nil {
-		return nil, false, err
-	}
-	id := s.DeploymentID
+	running, id := op.Options.Get(), s.DeploymentID
 	for i := range updates {
-		var done operationOptions
-		if err := decode(updates[i].Options, &done); err != nil {
-			return nil, false, err
-		}
+		done := updates[i].Options.Get()
 		if running.Undoes == "" || i == 0 && done.Parent == "" {
 			return nil, false, nil
 		}
@@ -534,10 +517,7 @@ func (e *Engine) continueNested(ctx context.Context, request operation.Request, 
 	if running.Kind != types.OperationTypeContinueRollback {
 		return e.nestedProgress(ctx, request, s)
 	}
-	var asked operationOptions
-	if err := decode(running.Options, &asked); err != nil {
-		return operation.Progress{}, err
-	}
+	asked := running.Options.Get()
 	options := operationOptions{ForceRollback: asked.ForceRollback, Mode: asked.Mode}
 	for _, id := range asked.SkipResources {
 		if below, own := strings.CutPrefix(id, s.Name+"."); own {

@@ -15,11 +15,11 @@ const notificationSubject = "AWS CloudFormation Notification"
 
 // A notified is a stack whose events go to topics.
 type notified struct {
-	Account          string `bun:"account"`
-	Region           string `bun:"region"`
-	Name             string `bun:"name"`
-	ARN              string `bun:"arn"`
-	NotificationARNs string `bun:"notification_arns"`
+	Account          string               `bun:"account"`
+	Region           string               `bun:"region"`
+	Name             string               `bun:"name"`
+	ARN              string               `bun:"arn"`
+	NotificationARNs store.JSON[[]string] `bun:"notification_arns"`
 }
 
 // notify sends events to the topics of their stack, if the transaction commits: those of the deployment
@@ -47,12 +47,8 @@ func (e *Engine) notify(ctx context.Context, tx *store.Tx, events []eventRow) er
 		if s == nil {
 			continue
 		}
-		var topics []string
-		if err := decode(s.NotificationARNs, &topics); err != nil {
-			return err
-		}
 		caller := awswire.Caller{Place: awswire.Place{Account: s.Account, Region: s.Region}}
-		for _, topic := range topics {
+		for _, topic := range s.NotificationARNs.Get() {
 			if err := e.config.Notify(ctx, tx, caller, topic, notificationSubject, notification(s, event)); err != nil {
 				return fmt.Errorf("notify %s of an event: %w", topic, err)
 			}
@@ -66,7 +62,7 @@ func findNotified(ctx context.Context, tx *store.Tx, event *eventRow) (*notified
 	var rows []notified
 	err := tx.NewRaw(`SELECT s.account, s.region, s.name, s.arn, d.notification_arns FROM stacks s
 		JOIN stack_deployments d ON d.id = COALESCE((SELECT o.deployment_id FROM stack_operations o WHERE o.id = ? AND o.deployment_id <> ''), s.deployment_id)
-		WHERE s.id = ? AND d.notification_arns NOT IN ('', '[]', 'null')`, event.OperationID, event.StackID).Scan(ctx, &rows)
+		WHERE s.id = ? AND d.notification_arns NOT IN ('', '[]')`, event.OperationID, event.StackID).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("look up the topics of a stack: %w", err)
 	}

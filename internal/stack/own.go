@@ -162,8 +162,7 @@ func (e *Engine) hasCreationPolicy(ctx context.Context, request operation.Reques
 	if err != nil || step == nil {
 		return false, err
 	}
-	var after snapshot
-	return decode(step.Pending, &after) == nil && after.Signals != nil, nil
+	return step.Pending.Get().Signals != nil, nil
 }
 
 // waitInterval is how often a wait condition and a nested stack are looked at.
@@ -180,8 +179,10 @@ func (e *Engine) startOf(request operation.Request) (time.Time, error) {
 		return e.config.Now(), nil
 	}
 	var w waiting
-	err := decode(string(request.Callback), &w)
-	return time.UnixMilli(w.Since), err
+	if err := json.Unmarshal(request.Callback, &w); err != nil {
+		return time.Time{}, fmt.Errorf("read the callback context: %w", err)
+	}
+	return time.UnixMilli(w.Since), nil
 }
 
 // handleOf is the logical id of the handle of a URL, "" for other URLs.

@@ -107,7 +107,7 @@ func (p *progress) note() {
 		case report.Configured && s.State == stepRunning && s.Action == actionCreate:
 			s.State = stepConfigured
 			if report.Model != nil {
-				p.resource.Model = encode(report.Model) // for those that depend on it
+				p.resource.Model = store.JSONOf(report.Model) // for those that depend on it
 			}
 			p.event(eventRow{ID: s.LogicalID + "-" + p.engine.newID(), Status: string(p.resource.Status), Reason: reasonConsistency,
 				DetailedStatus: types.DetailedStatusConfigurationComplete}, "")
@@ -177,15 +177,12 @@ func (p *progress) noteIdentifier() {
 // succeed updates the resource to the result of the step.
 func (p *progress) succeed() {
 	s, x := p.step, p.resource
-	var after snapshot
-	if err := decode(s.Pending, &after); err != nil {
-		p.engine.log.Error("a step has no readable outcome", "step", s.ID, "error", err)
-	}
+	after := s.Pending.Get()
 	before := x.PhysicalID
 	x.restore(after)
 	x.PhysicalID = cmpOr(s.PhysicalID, before)
 	if p.state.Progress.Model != nil {
-		x.Model = encode(p.state.Progress.Model)
+		x.Model = store.JSONOf(p.state.Progress.Model)
 	} else {
 		x.Model = after.Properties
 	}
@@ -210,9 +207,9 @@ func (p *progress) complete() {
 	case actionCreate:
 		status = types.ResourceStatusCreateComplete
 	case actionRevert:
-		x.Origin = ""
+		x.Origin = store.JSON[origin]{}
 	}
-	x.Status, x.Reason = status, p.engine.completion(p.op, x.Type)
+	x.Status, x.Reason = status, p.op.completion(x.Type)
 	s.State, s.PhysicalID = stepDone, x.PhysicalID
 	p.event(eventRow{Status: string(status), Reason: x.Reason}, s.Properties)
 }
@@ -226,9 +223,8 @@ func (p *progress) imported() {
 }
 
 // completion is the reason of events that something is complete: none but in Express mode.
-func (e *Engine) completion(op *operationRow, typeName string) string {
-	var options operationOptions
-	if decode(op.Options, &options) != nil || options.Mode != types.DeploymentConfigModeExpress || typeName == stackType {
+func (op *operationRow) completion(typeName string) string {
+	if op.Options.Get().Mode != types.DeploymentConfigModeExpress || typeName == stackType {
 		return ""
 	}
 	return reasonExpress
@@ -236,9 +232,9 @@ func (e *Engine) completion(op *operationRow, typeName string) string {
 
 // fail ends a step whose operation failed.
 func (p *progress) fail() {
-	s, x := p.step, p.resource
+	s, x, options := p.step, p.resource, p.op.Options.Get()
 	refused := s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own
-	if refused && p.options().OnFailure != types.OnFailureDoNothing {
+	if refused && options.OnFailure != types.OnFailureDoNothing {
 		s.Action, s.State, s.Reason = actionReplace, stepWaiting, ""
 		s.PhysicalID = ""
 		return
@@ -252,14 +248,14 @@ func (p *progress) fail() {
 	case actionCreate:
 		status = types.ResourceStatusCreateFailed
 		if p.state.Progress.Model != nil {
-			x.Model = encode(p.state.Progress.Model) // the deletion needs what it says
+			x.Model = store.JSONOf(p.state.Progress.Model) // the deletion needs what it says
 		}
 	case actionImport:
 		status = types.ResourceStatusImportFailed
 		x.PhysicalID = ""
 	case actionUpdate:
 		p.attempted()
-		if p.options().Backward && p.forced() {
+		if options.Backward && p.forced() {
 			return
 		}
 	case actionRevert:
@@ -270,30 +266,21 @@ func (p *progress) fail() {
 	x.Status, x.Reason, s.State, s.Reason = status, reason, stepFailed, reason
 	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
 	p.leftover()
-	if options := p.options(); s.Action == actionCreate && options.Backward && options.ForceRollback && x.PhysicalID == "" {
+	if s.Action == actionCreate && options.Backward && options.ForceRollback && x.PhysicalID == "" {
 		s.State, p.gone = stepDone, true // the stack does without it
 	}
 }
 
-// options are those of the operation.
-func (p *progress) options() (options operationOptions) {
-	if err := decode(p.op.Options, &options); err != nil {
-		p.engine.log.Error("an operation has no readable options", "operation", p.op.ID, "error", err)
-	}
-	return options
-}
-
 // forced ends a step of a rollback that ignores failures: the resource counts as rolled back.
 func (p *progress) forced() bool {
-	var old snapshot
-	if !p.options().ForceRollback || decode(p.step.Pending, &old) != nil {
+	if !p.op.Options.Get().ForceRollback {
 		return false
 	}
+	old := p.step.Pending.Get()
 	p.leftover()
 	if old.PhysicalID == "" { // of an update
 		old.PhysicalID, old.Model = p.resource.PhysicalID, p.resource.Model
 	}
-	old.Attempted, old.Gone = "", false
 	p.resource.restore(old)
 	p.step.PhysicalID = old.PhysicalID
 	p.complete()
@@ -303,17 +290,16 @@ func (p *progress) forced() bool {
 // express reports whether resources are complete as soon as they are configured. Those that
 // wait for signals, and stacks, are not.
 func (p *progress) express() bool {
-	var after snapshot
-	return p.options().Mode == types.DeploymentConfigModeExpress && p.resource.Type != stackType && decode(p.step.Pending, &after) == nil && after.Signals == nil
+	return p.op.Options.Get().Mode == types.DeploymentConfigModeExpress && p.resource.Type != stackType && p.step.Pending.Get().Signals == nil
 }
 
 // attempted notes what an update tried that may have changed the resource.
 func (p *progress) attempted() {
-	var old, tried snapshot
-	if decode(p.resource.Origin, &old) == nil && decode(p.step.Pending, &tried) == nil {
-		old.Attempted = cmpOr(tried.Properties, "{}")
-		p.resource.Origin = encode(old)
-	}
+	p.resource.setBefore(func(before *snapshot) {
+		if before.Attempted = p.step.Pending.Get().Properties; before.Attempted.IsZero() {
+			before.Attempted = store.JSONOf(map[string]any{})
+		}
+	})
 }
 
 // leftover has the successor of a resource deleted that was made but did not succeed.
@@ -322,22 +308,11 @@ func (p *progress) leftover() {
 	if !p.creates() && s.Action != actionUpdate || s.Action == actionCreate || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
 		return
 	}
-	var made snapshot
-	if decode(s.Pending, &made) != nil {
-		return
-	}
+	made := s.Pending.Get()
 	p.left = append(p.left, &cleanupRow{
 		ID: p.engine.newID(), StackID: p.op.StackID, LogicalID: p.step.LogicalID, Type: made.Type, TypeVersion: made.TypeVersion,
-		PhysicalID: s.PhysicalID, Properties: made.Properties, Model: encodeModel(p.state.Progress.Model), DependsOn: made.DependsOn, Module: encodeModule(moduleOf(made.Metadata)), UpdatedAt: p.now,
+		PhysicalID: s.PhysicalID, Properties: made.Properties, Model: store.JSONOf(p.state.Progress.Model), DependsOn: made.DependsOn, Module: store.JSONOf(moduleInfo(made.Metadata.Get())), UpdatedAt: p.now,
 	})
-}
-
-// encodeModel is a model as rows keep it, "" for none.
-func encodeModel(model map[string]any) string {
-	if model == nil {
-		return ""
-	}
-	return encode(model)
 }
 
 // reason is that of a failed operation.
@@ -363,7 +338,7 @@ func (p *progress) noteStopped() {
 	case actionCreate:
 		x.PhysicalID = s.PhysicalID
 		if report.Model != nil {
-			x.Model = encode(report.Model)
+			x.Model = store.JSONOf(report.Model)
 		}
 	case actionUpdate:
 		p.attempted()
@@ -378,11 +353,7 @@ func (p *progress) noteStopped() {
 
 // noteGone notes that the resource was deleted before its successor was created.
 func (p *progress) noteGone() {
-	var old snapshot
-	if decode(p.resource.Origin, &old) == nil {
-		old.Gone = true
-		p.resource.Origin = encode(old)
-	}
+	p.resource.setBefore(func(before *snapshot) { before.Gone = true })
 }
 
 // noteRemake follows the deletion of a resource that is to be created anew.
@@ -407,7 +378,7 @@ func (p *progress) noteDelete() {
 		return
 	}
 	if report.Status == types.OperationStatusSuccess || report.ErrorCode == string(invoke.NotFound) {
-		x.Status, x.Reason, s.State = types.ResourceStatusDeleteComplete, p.engine.completion(p.op, x.Type), stepDone
+		x.Status, x.Reason, s.State = types.ResourceStatusDeleteComplete, p.op.completion(x.Type), stepDone
 		p.event(eventRow{Status: string(x.Status), Reason: x.Reason}, s.Properties)
 		p.gone = s.Stage == phaseCleanup || s.Stage == phaseRollbackCleanup
 		return
@@ -423,7 +394,7 @@ func (p *progress) noteCleanup() {
 	if !report.Terminal() {
 		return
 	}
-	status, reason := types.ResourceStatusDeleteComplete, p.engine.completion(p.op, c.Type)
+	status, reason := types.ResourceStatusDeleteComplete, p.op.completion(c.Type)
 	s.State, p.cleaned = stepDone, true
 	if report.Status != types.OperationStatusSuccess && report.ErrorCode != string(invoke.NotFound) {
 		status, reason = types.ResourceStatusDeleteFailed, p.reason()

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -241,16 +240,12 @@ func deploymentOf(s *stackRow, row *deploymentRow, budget *template.Budget) (*De
 	if err != nil {
 		return nil, err
 	}
-	d := &Deployment{Template: parsed, Parameters: &template.Parameters{}, Tags: map[string]string{}}
-	var tags []types.Tag
-	var arns []string
-	if err := errors.Join(decode(row.Parameters, d.Parameters), decode(row.Tags, &tags), decode(row.NotificationARNs, &arns)); err != nil {
-		return nil, err
-	}
-	for _, t := range tags {
+	parameters := row.Parameters.Get()
+	d := &Deployment{Template: parsed, Parameters: &parameters, Tags: map[string]string{}}
+	for _, t := range row.Tags.Get() {
 		d.Tags[*t.Key] = *t.Value
 	}
-	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(arns), Budget: budget})
+	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(row.NotificationARNs.Get()), Budget: budget})
 	return d, err
 }
 

@@ -211,10 +211,7 @@ func (e *Engine) Stack(ctx context.Context, place awswire.Place, name string) (*
 		return nil, err
 	}
 	d := deployments[s.DeploymentID]
-	shown, err := described(s, d)
-	if err != nil {
-		return nil, err
-	}
+	shown := described(s, d)
 	out := &StackState{
 		Summary: summarized(s, d), Protected: s.Protected, Parameters: shown.Parameters, Outputs: shown.Outputs, Tags: shown.Tags, Capabilities: shown.Capabilities,
 	}
@@ -253,7 +250,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 		x := &rows[i]
 		out = append(out, ResourceState{
 			LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, TypeVersion: x.TypeVersion, Status: x.Status, Reason: x.Reason,
-			DependsOn: split(x.DependsOn), UpdatedAt: x.UpdatedAt.Time,
+			DependsOn: x.DependsOn.Get(), UpdatedAt: x.UpdatedAt.Time,
 		})
 	}
 	if i := slices.IndexFunc(operations, func(op operationRow) bool { return op.ID == s.OperationID }); i >= 0 {
@@ -285,7 +282,7 @@ func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, 
 			out = append(out, ResourceState{LogicalID: step.LogicalID, Type: kinds[step.LogicalID]})
 			i = len(out) - 1
 		}
-		if after := resourceKeys(step.After); len(out[i].DependsOn) == 0 {
+		if after := resourceKeys(step.After.Get()); len(out[i].DependsOn) == 0 {
 			out[i].DependsOn = after
 		}
 	}
@@ -293,8 +290,8 @@ func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, 
 }
 
 // resourceKeys are the keys of steps that are logical ids.
-func resourceKeys(after string) []string {
-	return slices.DeleteFunc(split(after), func(key string) bool { return strings.ContainsAny(key, "!/") })
+func resourceKeys(after []string) []string {
+	return slices.DeleteFunc(slices.Clone(after), func(key string) bool { return strings.ContainsAny(key, "!/") })
 }
 
 // templateTypes are the types of the resources of a deployment, by logical id.
@@ -380,10 +377,7 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) ([]EventState, error)
 	out := make([]EventState, len(rows))
 	for i := range rows {
 		row := &rows[i]
-		var details eventDetails
-		if err := decode(row.Details, &details); err != nil {
-			return nil, err
-		}
+		details := row.Details.Get()
 		out[i] = EventState{
 			Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: row.PhysicalID, Type: row.Type, Status: row.Status,
 			DetailedStatus: row.DetailedStatus, Reason: row.Reason, OfStack: row.PhysicalID == s.ARN, At: row.At.Time,

@@ -69,10 +69,7 @@ func (e *Engine) ChangeSet(ctx context.Context, place awswire.Place, stack, name
 	if out.Execution, err = executionOf(ctx, db, c); err != nil {
 		return nil, err
 	}
-	var plan Plan
-	if err := decode(c.Plan, &plan); err != nil {
-		return nil, err
-	}
+	plan := c.Plan.Get()
 	out.Changes = plan.Shown(true)
 	return &out, nil
 }
@@ -129,11 +126,7 @@ func (e *Engine) Refactors(ctx context.Context, place awswire.Place, stack strin
 		if err != nil {
 			return nil, err
 		}
-		var moves []refactorMove
-		if err := decode(row.Moves, &moves); err != nil {
-			return nil, err
-		}
-		for _, m := range moves {
+		for _, m := range row.Moves.Get() {
 			out[i].Moves = append(out[i].Moves, RefactorMoveState{stacks[m.From].Name, m.Source, stacks[m.To].Name, m.Target, m.Type, m.PhysicalID})
 		}
 	}
@@ -179,11 +172,7 @@ func (e *Engine) Drift(ctx context.Context, place awswire.Place, name string) (*
 		return nil, err
 	}
 	for i := range rows {
-		shown, err := rows[i].shown(s)
-		if err != nil {
-			return nil, err
-		}
-		out.Resources = append(out.Resources, *shown)
+		out.Resources = append(out.Resources, *rows[i].shown(s))
 	}
 	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,8 +29,8 @@ type refactorRow struct {
 	Reason          string                             `bun:"reason"`
 	ExecutionStatus types.StackRefactorExecutionStatus `bun:"execution_status"`
 	ExecutionReason string                             `bun:"execution_reason"`
-	Mappings        string                             `bun:"mappings"` // list of refactorMapping
-	Moves           string                             `bun:"moves"`    // list of refactorMove
+	Mappings        store.JSON[[]refactorMapping]      `bun:"mappings"`
+	Moves           store.JSON[[]refactorMove]         `bun:"moves"`
 	CreatedAt       store.Time                         `bun:"created_at"`
 	RowVersion      int64                              `bun:"row_version"`
 }
@@ -128,7 +127,7 @@ func (e *Engine) CreateStackRefactor(ctx context.Context, caller awswire.Caller,
 	if err != nil {
 		return nil, err
 	}
-	row.Mappings, row.Moves = encode(mappings), "[]"
+	row.Mappings = store.JSONOf(mappings)
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		fresh := *row
 		for _, model := range []any{&fresh, &stacks, &deployments} {
@@ -171,9 +170,7 @@ func (e *Engine) refactoredStacks(ctx context.Context, caller awswire.Caller, ro
 		if err != nil {
 			return nil, nil, err
 		}
-		d := deploymentRow{
-			ID: e.newID(), StackID: s.ID, Original: original, Parameters: "{}", Tags: "[]", Capabilities: "null", NotificationARNs: "[]", CreatedAt: row.CreatedAt,
-		}
+		d := deploymentRow{ID: e.newID(), StackID: s.ID, Original: original, CreatedAt: row.CreatedAt}
 		deployments = append(deployments, d)
 		stacks = append(stacks, refactorStackRow{
 			RefactorID: row.ID, Position: int64(i), StackID: s.ID, Name: s.Name, ARN: s.ARN, Fresh: fresh, DeploymentID: d.ID,
@@ -332,14 +329,7 @@ func (e *Engine) obsoleteRefactors(ctx context.Context, tx *store.Tx, s *stackRo
 }
 
 // refactored reports whether an operation belongs to a refactor, which moves it.
-func (op *operationRow) refactored() (bool, error) {
-	if !strings.Contains(op.Options, `"refactor"`) {
-		return false, nil
-	}
-	var options operationOptions
-	err := decode(op.Options, &options)
-	return options.Refactor != "", err
-}
+func (op *operationRow) refactored() bool { return op.Options.Get().Refactor != "" }
 
 // requireRefactor finds a refactor of the caller.
 func requireRefactor(ctx context.Context, db selecting, caller awswire.Caller, id string) (*refactorRow, error) {

@@ -110,10 +110,7 @@ func (e *Engine) moveRefactored(ctx context.Context, tx *store.Tx, row *refactor
 	}
 	for i, s := range r.stacks {
 		t := turns[i]
-		t.stack.DeploymentID, t.stack.StableDeploymentID, t.stack.Outputs = s.DeploymentID, s.DeploymentID, ""
-		if len(s.outputs) > 0 {
-			t.stack.Outputs = encode(s.outputs)
-		}
+		t.stack.DeploymentID, t.stack.StableDeploymentID, t.stack.Outputs = s.DeploymentID, s.DeploymentID, store.JSONOf(s.outputs)
 		if s.Fresh {
 			t.status(types.StackStatusCreateComplete, "")
 		} else {
@@ -136,7 +133,7 @@ func takeOut(ctx context.Context, tx *store.Tx, r *refactoring, moves []refactor
 		if !ok || x.PhysicalID != m.PhysicalID {
 			return fmt.Errorf("the resource %s of %s is not the one that was to be moved", m.Source, r.stacks[m.From].ARN)
 		}
-		turns[m.From].resource(m.Source, m.PhysicalID, m.Type, x.Shown, types.ResourceStatusExportInProgress, types.ResourceStatusExportComplete)
+		turns[m.From].resource(m.Source, m.PhysicalID, m.Type, x.Shown.Text(), types.ResourceStatusExportInProgress, types.ResourceStatusExportComplete)
 		for _, model := range []any{(*resourceRow)(nil), (*driftRow)(nil), (*signalRow)(nil)} {
 			if _, err := tx.NewDelete().Model(model).Where("stack_id = ? AND logical_id = ?", x.StackID, m.Source).Exec(ctx); err != nil {
 				return fmt.Errorf("take a resource out of its stack: %w", err)
@@ -151,10 +148,10 @@ func (r *refactoring) putIn(ctx context.Context, tx *store.Tx, moves []refactorM
 	var changed []*resourceRow
 	for _, m := range moves {
 		x, t := rows[m.From][m.Source], turns[m.To]
-		x.StackID, x.LogicalID, x.UpdatedAt, x.Drift = t.stack.ID, m.Target, t.now, ""
+		x.StackID, x.LogicalID, x.UpdatedAt, x.Drift = t.stack.ID, m.Target, t.now, store.JSON[types.StackResourceDriftInformation]{}
 		x.Status, x.Reason = types.ResourceStatusImportComplete, ""
-		x.DependsOn = joined(r.needs(place{int(m.To), m.Target}))
-		t.resource(m.Target, m.PhysicalID, m.Type, x.Shown, types.ResourceStatusImportInProgress, types.ResourceStatusImportComplete)
+		x.DependsOn = store.JSONOf(r.needs(place{int(m.To), m.Target}))
+		t.resource(m.Target, m.PhysicalID, m.Type, x.Shown.Text(), types.ResourceStatusImportInProgress, types.ResourceStatusImportComplete)
 		// What could not be created, or is deleted, may have left its row there.
 		if _, err := tx.NewDelete().Model((*resourceRow)(nil)).Where("stack_id = ? AND logical_id = ?", x.StackID, x.LogicalID).Exec(ctx); err != nil {
 			return fmt.Errorf("put a resource into a stack: %w", err)
@@ -165,7 +162,7 @@ func (r *refactoring) putIn(ctx context.Context, tx *store.Tx, moves []refactorM
 		for _, id := range slices.Sorted(maps.Keys(s.after)) {
 			at := place{i, id}
 			x := rows[i][id]
-			if needs := joined(r.needs(at)); r.from[at] == at && x.DependsOn != needs {
+			if needs := store.JSONOf(r.needs(at)); r.from[at] == at && !x.DependsOn.Equal(needs) {
 				x.DependsOn = needs
 				changed = append(changed, &x)
 			}

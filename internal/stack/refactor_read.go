@@ -74,10 +74,6 @@ func (e *Engine) ListStackRefactorActions(ctx context.Context, caller awswire.Ca
 	if err != nil {
 		return nil, err
 	}
-	var moves []refactorMove
-	if err := decode(row.Moves, &moves); err != nil {
-		return nil, err
-	}
 	all := []types.StackRefactorAction{}
 	for _, s := range stacks {
 		if s.Fresh && row.Status == types.StackRefactorStatusCreateComplete {
@@ -87,7 +83,7 @@ func (e *Engine) ListStackRefactorActions(ctx context.Context, caller awswire.Ca
 			})
 		}
 	}
-	for _, m := range moves {
+	for _, m := range row.Moves.Get() {
 		all = append(all, m.action(stacks))
 	}
 	out := &cloudformation.ListStackRefactorActionsOutput{}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,10 +53,7 @@ func (e *Engine) makeRefactor(ctx context.Context, row *refactorRow) error {
 // the template that a stack is to have.
 func (e *Engine) planRefactor(ctx context.Context, row *refactorRow, load func(ctx context.Context, s *refactoredStack) (problem string, err error)) (r *refactoring, problem string, err error) {
 	r = &refactoring{
-		engine: e, ctx: ctx, types: map[string]*operation.Type{}, from: map[place]place{}, taken: map[place]bool{}, manual: map[place]bool{}, outside: map[string]*exportRow{},
-	}
-	if err := decode(row.Mappings, &r.mappings); err != nil {
-		return nil, "", err
+		engine: e, ctx: ctx, mappings: row.Mappings.Get(), types: map[string]*operation.Type{}, from: map[place]place{}, taken: map[place]bool{}, manual: map[place]bool{}, outside: map[string]*exportRow{},
 	}
 	rows, err := stacksOfRefactor(ctx, e.store.Read(), row.ID)
 	if err != nil {
@@ -96,7 +94,7 @@ func (e *Engine) planRefactor(ctx context.Context, row *refactorRow, load func(c
 func (rs *refactorStackRow) created(row *refactorRow) *stackRow {
 	return &stackRow{
 		ID: rs.StackID, Account: row.Account, Region: row.Region, Name: rs.Name, ARN: rs.ARN, Live: true, Status: types.StackStatusReviewInProgress,
-		Reason: reasonUserInitiated, Settings: encode(stackSettings{}), CreatedAt: row.CreatedAt, RowVersion: 1,
+		Reason: reasonUserInitiated, CreatedAt: row.CreatedAt, RowVersion: 1,
 	}
 }
 
@@ -149,10 +147,7 @@ func (e *Engine) readRefactored(ctx context.Context, s *refactoredStack, stored,
 		Body: &stored.Original, Previous: previous,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand},
 	}
-	before, err := in.previousParameters()
-	if err != nil {
-		return err
-	}
+	before := in.previousParameters()
 	for _, p := range parsed.Parameters {
 		if before == nil {
 			break
@@ -182,7 +177,10 @@ func (s *refactoredStack) sections(previous *deploymentRow) (string, error) {
 	var before, after map[string]map[string]any
 	parts := func(text string) (map[string]map[string]any, error) {
 		out, all := map[string]map[string]any{}, map[string]any{}
-		err := decode(text, &all)
+		if text == "" {
+			return out, nil
+		}
+		err := json.Unmarshal([]byte(text), &all)
 		for _, name := range []string{"Conditions", "Mappings", "Parameters", "Rules"} {
 			out[name], _ = all[name].(map[string]any)
 		}
@@ -248,7 +246,7 @@ func (e *Engine) finishRefactor(ctx context.Context, tx *store.Tx, id string, r 
 	}
 	obsolete := row.ExecutionStatus == types.StackRefactorExecutionStatusObsolete
 	if problem == "" {
-		row.Status, row.Moves = types.StackRefactorStatusCreateComplete, encode(r.moves())
+		row.Status, row.Moves = types.StackRefactorStatusCreateComplete, store.JSONOf(r.moves())
 		if !obsolete {
 			row.ExecutionStatus = types.StackRefactorExecutionStatusAvailable
 		}
@@ -290,7 +288,7 @@ func (e *Engine) executeRefactor(ctx context.Context, row *refactorRow) error {
 	if err != nil {
 		return err
 	}
-	if problem == "" && encode(r.moves()) != row.Moves {
+	if problem == "" && !row.Moves.Equal(store.JSONOf(r.moves())) {
 		problem = reasonRefactorMoved
 	}
 	if problem == "" {

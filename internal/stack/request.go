@@ -14,6 +14,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -126,7 +127,7 @@ func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Calle
 // acceptDeployment reads a request as far as no transform is needed for it: one without
 // transforms is checked whole.
 func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, error) {
-	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: encode(in.Capabilities), NotificationARNs: "[]"}
+	row := &deploymentRow{ID: e.newID(), StackID: s.ID, CreatedAt: e.now(), Capabilities: store.JSONOf(in.Capabilities), NotificationARNs: store.JSONOf(in.NotificationARNs)}
 	parsed, err := e.parse(ctx, caller, in, row)
 	if err != nil {
 		return nil, err
@@ -137,25 +138,18 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if in.Capabilities == nil && in.Previous != nil && !in.Expanded {
 		row.Capabilities = in.Previous.Capabilities
 	}
-	switch {
-	case in.NotificationARNs != nil:
-		row.NotificationARNs = encode(in.NotificationARNs)
-	case in.Previous != nil:
+	if in.NotificationARNs == nil && in.Previous != nil {
 		row.NotificationARNs = in.Previous.NotificationARNs
-	}
-	previous, err := in.previousParameters()
-	if err != nil {
-		return nil, err
 	}
 	given := supplied(in.Parameters)
 	for i := range given {
 		given[i].Unknown = in.Unknown[given[i].Key]
 	}
-	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: given, Previous: previous, Store: parameterStore{e, caller}})
+	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: given, Previous: in.previousParameters(), Store: parameterStore{e, caller}})
 	if err != nil {
 		return nil, refusedTemplate(err)
 	}
-	row.Parameters, row.Description = encode(bound), parsed.Description
+	row.Parameters, row.Description = store.JSONOf(*bound), parsed.Description
 	if err := requireCapabilities(parsed, in); err != nil {
 		return nil, err
 	}
@@ -203,16 +197,12 @@ func (e *Engine) expand(ctx context.Context, caller awswire.Caller, s *stackRow,
 	if err != nil {
 		return nil, err
 	}
-	var arns []string
-	bound := &template.Parameters{}
-	if err := errors.Join(decode(row.NotificationARNs, &arns), decode(row.Parameters, bound)); err != nil {
-		return nil, err
-	}
+	bound := row.Parameters.Get()
 	var macros template.Macros
 	if e.config.Macros != nil {
 		macros = e.config.Macros(caller)
 	}
-	return parsed.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: s.pseudo(arns), Macros: macros, Modules: e.modules(caller), Budget: budget})
+	return parsed.Expand(ctx, template.ExpandInput{Parameters: &bound, Pseudo: s.pseudo(row.NotificationARNs.Get()), Macros: macros, Modules: e.modules(caller), Budget: budget})
 }
 
 // parse reads the template that a request names. A stack that is updated with its previous
@@ -241,12 +231,12 @@ func (e *Engine) parse(ctx context.Context, caller awswire.Caller, in deployment
 	return parsed, refusedTemplate(err)
 }
 
-func (in deploymentInput) previousParameters() (*template.Parameters, error) {
+func (in deploymentInput) previousParameters() *template.Parameters {
 	if in.Previous == nil {
-		return nil, nil
+		return nil
 	}
-	p := &template.Parameters{}
-	return p, decode(in.Previous.Parameters, p)
+	previous := in.Previous.Parameters.Get()
+	return &previous
 }
 
 // supplied are the parameters of a request.
@@ -261,24 +251,25 @@ func supplied(parameters []types.Parameter) []template.Supplied {
 }
 
 // tagsOf are the tags of a request, or those of the previous deployment, sorted.
-func tagsOf(tags []types.Tag, previous *deploymentRow) (string, error) {
-	if tags == nil {
-		if previous != nil {
+func tagsOf(tags []types.Tag, previous *deploymentRow) (store.JSON[[]types.Tag], error) {
+	none := store.JSON[[]types.Tag]{}
+	if len(tags) == 0 {
+		if tags == nil && previous != nil {
 			return previous.Tags, nil
 		}
-		return "[]", nil
+		return none, nil
 	}
 	if len(tags) > maxTags {
-		return "", refuse("tags-many", len(tags))
+		return none, refuse("tags-many", len(tags))
 	}
 	seen := map[string]bool{}
 	for _, t := range tags {
 		key := aws.ToString(t.Key)
 		if strings.HasPrefix(strings.ToLower(key), "aws:") {
-			return "", refuse("tags-reserved")
+			return none, refuse("tags-reserved")
 		}
 		if seen[key] {
-			return "", refuse("tags", key)
+			return none, refuse("tags", key)
 		}
 		seen[key] = true
 	}
@@ -287,7 +278,7 @@ func tagsOf(tags []types.Tag, previous *deploymentRow) (string, error) {
 		out = append(out, types.Tag{Key: aws.String(aws.ToString(t.Key)), Value: aws.String(aws.ToString(t.Value))})
 	}
 	slices.SortFunc(out, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
-	return encode(out), nil
+	return store.JSONOf(out), nil
 }
 
 // A parameterStore reads parameters of SSM for a caller.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -21,9 +22,10 @@ const maxResources = 100
 // resourceRows are the listed resources of a stack: including those that a cleanup could not
 // delete.
 func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, error) {
-	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
+	var rows []resourceRow
+	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties", "model", "shown", "origin").Where("stack_id = ?", s.ID).OrderExpr("logical_id").Scan(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the resources: %w", err)
 	}
 	modules, err := currentModules(ctx, e.store.Read(), s)
 	if err != nil {
@@ -34,7 +36,7 @@ func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, 
 		return nil, err
 	}
 	for i := range rows {
-		rows[i].Module = moduleOf(rows[i].Metadata)
+		rows[i].Module = moduleInfo(rows[i].Metadata.Get())
 		if info, ok := modules[rows[i].LogicalID]; ok {
 			rows[i].Module = info
 		}
@@ -43,7 +45,7 @@ func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, 
 		if !slices.ContainsFunc(rows, func(x resourceRow) bool { return x.LogicalID == c.LogicalID }) {
 			rows = append(rows, resourceRow{
 				StackID: s.ID, LogicalID: c.LogicalID, Type: c.Type, PhysicalID: c.PhysicalID, Status: c.Status, Reason: c.Reason, UpdatedAt: c.UpdatedAt,
-				Module: decodeModule(c.Module),
+				Module: c.Module.Get(),
 			})
 		}
 	}
@@ -99,7 +101,7 @@ func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, phy
 func shownResource(s *stackRow, x *resourceRow) types.StackResource {
 	out := types.StackResource{
 		StackId: aws.String(s.ARN), StackName: aws.String(s.Name), LogicalResourceId: aws.String(x.LogicalID), ResourceType: aws.String(x.Type),
-		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x.Drift),
+		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x),
 		ModuleInfo: x.Module,
 	}
 	out.PhysicalResourceId, out.ResourceStatusReason = optional(x.PhysicalID), optional(x.Reason)
@@ -114,12 +116,12 @@ func optional(text string) *string {
 }
 
 // resourceDrift is the drift status of a resource.
-func resourceDrift(text string) *types.StackResourceDriftInformation {
-	out := &types.StackResourceDriftInformation{StackResourceDriftStatus: types.StackResourceDriftStatusNotChecked}
-	if decode(text, out) != nil {
+func resourceDrift(x *resourceRow) *types.StackResourceDriftInformation {
+	out := x.Drift.Get()
+	if x.Drift.IsZero() {
 		out.StackResourceDriftStatus = types.StackResourceDriftStatusNotChecked
 	}
-	return out
+	return &out
 }
 
 // DescribeStackResource returns one resource of a stack.
@@ -142,7 +144,7 @@ func (e *Engine) DescribeStackResource(ctx context.Context, caller awswire.Calle
 	detail := &types.StackResourceDetail{
 		StackId: shown.StackId, StackName: shown.StackName, LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId,
 		ResourceType: shown.ResourceType, ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason,
-		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmpOr(x.Metadata, "{}")),
+		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmpOr(x.Metadata.Text(), "{}")),
 		ModuleInfo: shown.ModuleInfo,
 	}
 	return &cloudformation.DescribeStackResourceOutput{StackResourceDetail: detail}, nil

@@ -40,17 +40,12 @@ func (e *Engine) CancelUpdateStack(ctx context.Context, caller awswire.Caller, i
 
 // canceledBefore reports whether the last operation on a stack was canceled by a request with a token.
 func canceledBefore(ctx context.Context, tx *store.Tx, s *stackRow, token string) (bool, error) {
-	settings := stackSettings{}
-	if err := decode(s.Settings, &settings); err != nil || token == "" || len(settings.LastOperations) == 0 {
-		return false, err
+	operations := s.Settings.Get().LastOperations
+	if token == "" || len(operations) == 0 {
+		return false, nil
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(settings.LastOperations[0].OperationId))
-	if err != nil || op == nil {
-		return false, err
-	}
-	var options operationOptions
-	err = decode(op.Options, &options)
-	return err == nil && options.CancelToken == token, err
+	op, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
+	return err == nil && op != nil && op.Options.Get().CancelToken == token, err
 }
 
 // cancelUpdate has the operation of a stack stop, if the transaction commits.
@@ -59,18 +54,12 @@ func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow, to
 	if err != nil || op == nil || op.Cancelled {
 		return err
 	}
-	if refactored, err := op.refactored(); refactored || err != nil {
-		if err == nil {
-			err = refuse("cancel")
-		}
-		return err
+	if op.refactored() {
+		return refuse("cancel")
 	}
-	var options operationOptions
-	if err := decode(op.Options, &options); err != nil {
-		return err
-	}
+	options := op.Options.Get()
 	options.CancelToken = token
-	op.Options, op.Cancelled = encode(options), true
+	op.Options, op.Cancelled = store.JSONOf(options), true
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return err
 	}

@@ -327,7 +327,7 @@ func TestNestedResourcesAreCounted(t *testing.T) {
 	root := g.newStack(owner, "root")
 	for _, name := range []string{"one", "two"} {
 		s := g.newStack(owner, name)
-		s.ParentID, s.RootID, s.Live, s.Settings = root.ARN, root.ARN, true, encode(stackSettings{Resources: 1000})
+		s.ParentID, s.RootID, s.Live, s.Settings = root.ARN, root.ARN, true, store.JSONOf(stackSettings{Resources: 1000})
 		if err := g.store.Change(t.Context(), func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.NewInsert().Model(s).Exec(ctx)
 			return err

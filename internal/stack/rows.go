@@ -3,7 +3,6 @@ package stack
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // A stackRow is a stack. One live stack has a name in an account and region; deleted stacks
@@ -34,14 +34,14 @@ type stackRow struct {
 	StableDeploymentID string `bun:"stable_deployment_id"` // to roll back to, "" for none
 	ChangeSetID        string `bun:"change_set_id"`        // ARN of the one executed last
 
-	RoleARN   string `bun:"role_arn"`
-	Settings  string `bun:"settings"` // stackSettings
-	Protected bool   `bun:"protected"`
-	Outputs   string `bun:"outputs" seal:"stacks.outputs"` // list of stackOutput
-	Policy    string `bun:"policy"`
-	ParentID  string `bun:"parent_id"` // ARN
-	RootID    string `bun:"root_id"`   // ARN
-	Drift     string `bun:"drift"`
+	RoleARN   string                                  `bun:"role_arn"`
+	Settings  store.JSON[stackSettings]               `bun:"settings"`
+	Protected bool                                    `bun:"protected"`
+	Outputs   store.JSON[[]stackOutput]               `bun:"outputs" seal:"stacks.outputs"`
+	Policy    string                                  `bun:"policy"`
+	ParentID  string                                  `bun:"parent_id"` // ARN
+	RootID    string                                  `bun:"root_id"`   // ARN
+	Drift     store.JSON[types.StackDriftInformation] `bun:"drift"`
 
 	CreatedAt  store.Time `bun:"created_at"`
 	UpdatedAt  store.Time `bun:"updated_at"`
@@ -80,17 +80,17 @@ type stackOutput struct {
 type deploymentRow struct {
 	bun.BaseModel `bun:"table:stack_deployments,alias:d"`
 
-	ID               string     `bun:"id,pk"`
-	StackID          string     `bun:"stack_id"`
-	Original         string     `bun:"original" seal:"stack_deployments.original"`     // byte for byte
-	Processed        string     `bun:"processed" seal:"stack_deployments.processed"`   // JSON
-	Parameters       string     `bun:"parameters" seal:"stack_deployments.parameters"` // template.Parameters
-	Tags             string     `bun:"tags"`                                           // list of types.Tag
-	Capabilities     string     `bun:"capabilities"`
-	NotificationARNs string     `bun:"notification_arns"`
-	Description      string     `bun:"description"`
-	Modules          string     `bun:"modules"` // types.ModuleInfo by logical ID, "" for none
-	CreatedAt        store.Time `bun:"created_at"`
+	ID               string                                   `bun:"id,pk"`
+	StackID          string                                   `bun:"stack_id"`
+	Original         string                                   `bun:"original" seal:"stack_deployments.original"`   // byte for byte
+	Processed        string                                   `bun:"processed" seal:"stack_deployments.processed"` // JSON
+	Parameters       store.JSON[template.Parameters]          `bun:"parameters" seal:"stack_deployments.parameters"`
+	Tags             store.JSON[[]types.Tag]                  `bun:"tags"`
+	Capabilities     store.JSON[[]types.Capability]           `bun:"capabilities"`
+	NotificationARNs store.JSON[[]string]                     `bun:"notification_arns"`
+	Description      string                                   `bun:"description"`
+	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"` // by logical ID
+	CreatedAt        store.Time                               `bun:"created_at"`
 
 	transforms bool // run on the template for this deployment
 }
@@ -99,22 +99,22 @@ type deploymentRow struct {
 type operationRow struct {
 	bun.BaseModel `bun:"table:stack_operations,alias:o"`
 
-	ID           string              `bun:"id,pk"`
-	StackID      string              `bun:"stack_id"`
-	Kind         types.OperationType `bun:"kind"`
-	Status       string              `bun:"status"` // types.BeaconStackOperationStatus
-	Phase        phase               `bun:"phase"`
-	ClientToken  string              `bun:"client_token"`
-	RequestHash  string              `bun:"request_hash"`
-	Options      string              `bun:"options"` // operationOptions
-	DeploymentID string              `bun:"deployment_id"`
-	ChangeSetID  string              `bun:"change_set_id"`
-	Cancelled    bool                `bun:"cancelled"`
-	Caller       string              `bun:"caller"` // access key id
-	Deadline     store.Time          `bun:"deadline"`
-	StartedAt    store.Time          `bun:"started_at"`
-	EndedAt      store.Time          `bun:"ended_at"`
-	RowVersion   int64               `bun:"row_version"`
+	ID           string                       `bun:"id,pk"`
+	StackID      string                       `bun:"stack_id"`
+	Kind         types.OperationType          `bun:"kind"`
+	Status       string                       `bun:"status"` // types.BeaconStackOperationStatus
+	Phase        phase                        `bun:"phase"`
+	ClientToken  string                       `bun:"client_token"`
+	RequestHash  string                       `bun:"request_hash"`
+	Options      store.JSON[operationOptions] `bun:"options"`
+	DeploymentID string                       `bun:"deployment_id"`
+	ChangeSetID  string                       `bun:"change_set_id"`
+	Cancelled    bool                         `bun:"cancelled"`
+	Caller       string                       `bun:"caller"` // access key id
+	Deadline     store.Time                   `bun:"deadline"`
+	StartedAt    store.Time                   `bun:"started_at"`
+	EndedAt      store.Time                   `bun:"ended_at"`
+	RowVersion   int64                        `bun:"row_version"`
 }
 
 // operationOptions are the options of one operation.
@@ -170,51 +170,81 @@ type resourceRow struct {
 	PhysicalID          string               `bun:"physical_id"`
 	Status              types.ResourceStatus `bun:"status"`
 	Reason              string               `bun:"reason"`
-	Properties          string               `bun:"properties" seal:"stack_resources.properties"` // as sent, dynamic references in place; "" for none
-	Model               string               `bun:"model" seal:"stack_resources.model"`           // as reported
-	Metadata            string               `bun:"metadata" seal:"stack_resources.metadata"`
-	DependsOn           string               `bun:"depends_on"` // joined with ","
+	Properties          object               `bun:"properties" seal:"stack_resources.properties"` // as sent, dynamic references in place
+	Model               object               `bun:"model" seal:"stack_resources.model"`           // as reported
+	Metadata            store.JSON[any]      `bun:"metadata" seal:"stack_resources.metadata"`
+	DependsOn           store.JSON[[]string] `bun:"depends_on"`
 	DeletionPolicy      string               `bun:"deletion_policy"`
 	UpdateReplacePolicy string               `bun:"update_replace_policy"`
 	ReferencesHash      string               `bun:"references_hash"`                    // of the values of its ssm references
-	Shown               string               `bun:"shown" seal:"stack_resources.shown"` // Properties as events show them, NoEcho values masked
+	Shown               object               `bun:"shown" seal:"stack_resources.shown"` // Properties as events show them, NoEcho values masked
 
-	// Origin is the resource as it was in the last stable state: "" if it has not been
-	// touched since, originNew or originImported if there was none, else a snapshot.
-	Origin string `bun:"origin" seal:"stack_resources.origin"`
+	// Origin is the resource as it was in the last stable state.
+	Origin store.JSON[origin] `bun:"origin" seal:"stack_resources.origin"`
 
-	Drift     string     `bun:"drift"`
-	CreatedAt store.Time `bun:"created_at"`
-	UpdatedAt store.Time `bun:"updated_at"`
+	Drift     store.JSON[types.StackResourceDriftInformation] `bun:"drift"`
+	CreatedAt store.Time                                      `bun:"created_at"`
+	UpdatedAt store.Time                                      `bun:"updated_at"`
 
 	Module *types.ModuleInfo `bun:"-"` // for what is shown; see resourceRows
 }
 
-// The origins of resources that the last stable state does not have.
+// An object is a column with an object of JSON, such as the properties of a resource.
+type object = store.JSON[map[string]any]
+
+// An origin is what the last stable state has of a resource.
+type origin struct {
+	Kind   originKind `json:"kind"`
+	Before snapshot   `json:"before,omitzero"` // of originChanged
+}
+
+// An originKind says whether the last stable state has a resource.
+type originKind string
+
+// The kinds of origins.
 const (
-	originNew      = "new"
-	originImported = "imported" // it existed before: it is never deleted to go back
+	originSame     originKind = ""         // the resource has not been touched since
+	originChanged  originKind = "changed"  // a rollback restores what it was
+	originNew      originKind = "new"      // it did not exist
+	originImported originKind = "imported" // it existed, outside of the stack: it is never deleted to go back
 )
 
 // fresh reports whether the last stable state does not have the resource.
-func (r *resourceRow) fresh() bool { return r.Origin == originNew || r.Origin == originImported }
+func (r *resourceRow) fresh() bool {
+	kind := r.Origin.Get().Kind
+	return kind == originNew || kind == originImported
+}
+
+// before is the resource in the last stable state, if it has changed since.
+func (r *resourceRow) before() (snapshot, bool) {
+	o := r.Origin.Get()
+	return o.Before, o.Kind == originChanged
+}
+
+// setBefore changes what the resource was in the last stable state, if it has changed since.
+func (r *resourceRow) setBefore(change func(before *snapshot)) {
+	if before, changed := r.before(); changed {
+		change(&before)
+		r.Origin = store.JSONOf(origin{Kind: originChanged, Before: before})
+	}
+}
 
 // A snapshot is a resource in an earlier state.
 type snapshot struct {
-	Type                string `json:"type"`
-	TypeVersion         string `json:"typeVersion,omitempty"`
-	PhysicalID          string `json:"physicalId"`
-	Properties          string `json:"properties,omitempty"`
-	Model               string `json:"model,omitempty"`
-	Metadata            string `json:"metadata,omitempty"`
-	DependsOn           string `json:"dependsOn,omitempty"`
-	DeletionPolicy      string `json:"deletionPolicy,omitempty"`
-	UpdateReplacePolicy string `json:"updateReplacePolicy,omitempty"`
-	ReferencesHash      string `json:"referencesHash,omitempty"`
-	Shown               string `json:"shown,omitempty"`
+	Type                string               `json:"type"`
+	TypeVersion         string               `json:"typeVersion,omitempty"`
+	PhysicalID          string               `json:"physicalId"`
+	Properties          object               `json:"properties,omitzero"`
+	Model               object               `json:"model,omitzero"`
+	Metadata            store.JSON[any]      `json:"metadata,omitzero"`
+	DependsOn           store.JSON[[]string] `json:"dependsOn,omitzero"`
+	DeletionPolicy      string               `json:"deletionPolicy,omitempty"`
+	UpdateReplacePolicy string               `json:"updateReplacePolicy,omitempty"`
+	ReferencesHash      string               `json:"referencesHash,omitempty"`
+	Shown               object               `json:"shown,omitzero"`
 
 	// Attempted are the properties of an update that failed or was cancelled.
-	Attempted string `json:"attempted,omitempty"`
+	Attempted object `json:"attempted,omitzero"`
 
 	// Gone means that the resource was deleted before its successor was created: a rollback
 	// creates it again.
@@ -251,42 +281,42 @@ func (r *resourceRow) restore(s snapshot) {
 type cleanupRow struct {
 	bun.BaseModel `bun:"table:stack_cleanup,alias:c"`
 
-	ID          string               `bun:"id,pk"`
-	StackID     string               `bun:"stack_id"`
-	LogicalID   string               `bun:"logical_id"`
-	Type        string               `bun:"type"`
-	TypeVersion string               `bun:"type_version"`
-	PhysicalID  string               `bun:"physical_id"`
-	Status      types.ResourceStatus `bun:"status"`
-	Reason      string               `bun:"reason"`
-	Properties  string               `bun:"properties" seal:"stack_cleanup.properties"`
-	Model       string               `bun:"model" seal:"stack_cleanup.model"`
-	DependsOn   string               `bun:"depends_on"`
-	Policy      string               `bun:"policy"` // Retain: only reported
-	Module      string               `bun:"module"` // types.ModuleInfo, "" for none
-	UpdatedAt   store.Time           `bun:"updated_at"`
+	ID          string                        `bun:"id,pk"`
+	StackID     string                        `bun:"stack_id"`
+	LogicalID   string                        `bun:"logical_id"`
+	Type        string                        `bun:"type"`
+	TypeVersion string                        `bun:"type_version"`
+	PhysicalID  string                        `bun:"physical_id"`
+	Status      types.ResourceStatus          `bun:"status"`
+	Reason      string                        `bun:"reason"`
+	Properties  object                        `bun:"properties" seal:"stack_cleanup.properties"`
+	Model       object                        `bun:"model" seal:"stack_cleanup.model"`
+	DependsOn   store.JSON[[]string]          `bun:"depends_on"`
+	Policy      string                        `bun:"policy"` // Retain: only reported
+	Module      store.JSON[*types.ModuleInfo] `bun:"module"`
+	UpdatedAt   store.Time                    `bun:"updated_at"`
 }
 
 // A stepRow is what an operation does to one resource in one of its stages.
 type stepRow struct {
 	bun.BaseModel `bun:"table:stack_steps,alias:st"`
 
-	ID          string     `bun:"id,pk"`
-	OperationID string     `bun:"operation_id"`
-	Stage       phase      `bun:"stage"`
-	LogicalID   string     `bun:"logical_id"`
-	CleanupID   string     `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
-	After       string     `bun:"after"`      // keys of steps, joined with ","
-	Action      action     `bun:"action"`
-	State       stepState  `bun:"state"`
-	Reason      string     `bun:"reason"`
-	PhysicalID  string     `bun:"physical_id"`                              // as known at this step
-	Properties  string     `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
-	Pending     string     `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds: snapshot
-	CallID      string     `bun:"call_id"`                                  // of its operation of package operation
-	Seen        bool       `bun:"seen"`                                     // the stack has taken note of State
-	StartedAt   store.Time `bun:"started_at"`
-	EndedAt     store.Time `bun:"ended_at"`
+	ID          string               `bun:"id,pk"`
+	OperationID string               `bun:"operation_id"`
+	Stage       phase                `bun:"stage"`
+	LogicalID   string               `bun:"logical_id"`
+	CleanupID   string               `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
+	After       store.JSON[[]string] `bun:"after"`      // keys of steps
+	Action      action               `bun:"action"`
+	State       stepState            `bun:"state"`
+	Reason      string               `bun:"reason"`
+	PhysicalID  string               `bun:"physical_id"`                              // as known at this step
+	Properties  string               `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
+	Pending     store.JSON[snapshot] `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds
+	CallID      string               `bun:"call_id"`                                  // of its operation of package operation
+	Seen        bool                 `bun:"seen"`                                     // the stack has taken note of State
+	StartedAt   store.Time           `bun:"started_at"`
+	EndedAt     store.Time           `bun:"ended_at"`
 }
 
 // key names a step within its stage.
@@ -306,21 +336,21 @@ func stoppingKey(logicalID string) string { return "!" + logicalID }
 type eventRow struct {
 	bun.BaseModel `bun:"table:stack_events,alias:e"`
 
-	Seq            int64                `bun:"seq,pk,autoincrement"`
-	ID             string               `bun:"id"`
-	StackID        string               `bun:"stack_id"`
-	OperationID    string               `bun:"operation_id"`
-	Kind           string               `bun:"kind"`
-	ClientToken    string               `bun:"client_token"`
-	LogicalID      string               `bun:"logical_id"`
-	PhysicalID     string               `bun:"physical_id"`
-	Type           string               `bun:"type"`
-	Status         string               `bun:"status"`
-	Reason         string               `bun:"reason"`
-	DetailedStatus types.DetailedStatus `bun:"detailed_status"`
-	Properties     string               `bun:"properties" seal:"stack_events.properties"`
-	Details        string               `bun:"details"` // eventDetails
-	At             store.Time           `bun:"at"`
+	Seq            int64                    `bun:"seq,pk,autoincrement"`
+	ID             string                   `bun:"id"`
+	StackID        string                   `bun:"stack_id"`
+	OperationID    string                   `bun:"operation_id"`
+	Kind           string                   `bun:"kind"`
+	ClientToken    string                   `bun:"client_token"`
+	LogicalID      string                   `bun:"logical_id"`
+	PhysicalID     string                   `bun:"physical_id"`
+	Type           string                   `bun:"type"`
+	Status         string                   `bun:"status"`
+	Reason         string                   `bun:"reason"`
+	DetailedStatus types.DetailedStatus     `bun:"detailed_status"`
+	Properties     string                   `bun:"properties" seal:"stack_events.properties"`
+	Details        store.JSON[eventDetails] `bun:"details"`
+	At             store.Time               `bun:"at"`
 }
 
 // The kinds of events.
@@ -374,16 +404,6 @@ type signalRow struct {
 	At        store.Time `bun:"at"`
 }
 
-// joined and split write lists of logical ids, which have no commas.
-func joined(ids []string) string { return strings.Join(ids, ",") }
-
-func split(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return strings.Split(s, ",")
-}
-
 // encode is JSON of what always can be written as such.
 func encode(v any) string {
 	text, err := json.Marshal(v)
@@ -391,19 +411,6 @@ func encode(v any) string {
 		panic(fmt.Sprintf("encode %T: %v", v, err))
 	}
 	return string(text)
-}
-
-// decode reads what encode wrote; "" does not change v.
-func decode(text string, v any) error {
-	if text == "" {
-		return nil
-	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(v); err != nil {
-		return fmt.Errorf("read a row: %w", err)
-	}
-	return nil
 }
 
 func timePtr(t store.Time) *time.Time {

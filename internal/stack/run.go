@@ -142,8 +142,8 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	if err != nil || op == nil {
 		return nil, err
 	}
-	if refactored, err := op.refactored(); refactored || err != nil {
-		return nil, err
+	if op.refactored() {
+		return nil, nil
 	}
 	r := e.runs.take(stackID)
 	if r == nil || r.op.ID != op.ID || r.op.RowVersion != op.RowVersion {
@@ -157,10 +157,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	}
 	r.prepared, r.stack, r.op, r.now, r.imports = p, s, op, e.now(), nil
 	r.writes = newWrites()
-	r.options, r.settings = operationOptions{}, stackSettings{}
-	if err := errors.Join(decode(op.Options, &r.options), decode(s.Settings, &r.settings)); err != nil {
-		return nil, err
-	}
+	r.options, r.settings = op.Options.Get(), s.Settings.Get()
 	r.next, r.stable = p.deployments[s.DeploymentID], p.deployments[s.StableDeploymentID]
 	for _, d := range []*Deployment{r.next, r.stable} {
 		if d != nil {
@@ -309,7 +306,7 @@ func (r *run) flush(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	if w.stack {
-		r.stack.Settings = encode(r.settings)
+		r.stack.Settings = store.JSONOf(r.settings)
 		if err := store.Swap(ctx, tx, r.stack, &r.stack.RowVersion); err != nil {
 			return err
 		}

@@ -100,10 +100,7 @@ func (r *run) awaitSignals(ctx context.Context, tx *store.Tx) (time.Time, error)
 }
 
 func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.Time, error) {
-	var after snapshot
-	if err := decode(s.Pending, &after); err != nil {
-		return time.Time{}, err
-	}
+	after := s.Pending.Get()
 	if after.Signals == nil {
 		r.done(s)
 		return time.Time{}, nil
@@ -122,7 +119,7 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 	}
 	switch {
 	case int64(len(signals)) >= after.Signals.Count:
-		r.endSignal(s, x, types.ResourceStatusCreateComplete, r.engine.completion(r.op, x.Type))
+		r.endSignal(s, x, types.ResourceStatusCreateComplete, r.op.completion(x.Type))
 	case !r.now.Before(until):
 		r.endSignal(s, x, types.ResourceStatusCreateFailed, fmt.Sprintf(reasonSignals, after.Signals.Count-int64(len(signals))))
 	}
@@ -176,9 +173,7 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 	}
 	var after snapshot
 	if step != nil {
-		if err := decode(step.Pending, &after); err != nil {
-			return err
-		}
+		after = step.Pending.Get()
 	}
 	if x.Status != types.ResourceStatusCreateInProgress && x.Status != types.ResourceStatusUpdateInProgress {
 		return refuse("signal-state", x.LogicalID, x.Status)

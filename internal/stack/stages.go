@@ -101,7 +101,7 @@ func (r *run) nodes() []node {
 		if state == stepFailed && r.options.ForceDelete {
 			state = stepDone // the stack is deleted in any case
 		}
-		out = append(out, node{Key: key, After: split(s.After), State: state})
+		out = append(out, node{Key: key, After: s.After.Get(), State: state})
 	}
 	return out
 }
@@ -315,16 +315,13 @@ func (r *run) settle() {
 	r.stack.StableDeploymentID, r.writes.stack = r.stack.DeploymentID, true
 	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
 		x := r.resources[id]
-		if x.Origin == "" {
+		if x.Origin.IsZero() {
 			continue
 		}
-		if !x.fresh() {
-			var old snapshot
-			if decode(x.Origin, &old) == nil && !old.Gone && old.PhysicalID != x.PhysicalID {
-				r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
-			}
+		if old, changed := x.before(); changed && !old.Gone && old.PhysicalID != x.PhysicalID {
+			r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
 		}
-		x.Origin, x.UpdatedAt = "", r.now
+		x.Origin, x.UpdatedAt = store.JSON[origin]{}, r.now
 		r.writes.settled[id] = true
 	}
 }
@@ -334,7 +331,7 @@ func (r *run) discard(logicalID string, old snapshot, policy string) {
 	c := &cleanupRow{
 		ID: r.engine.newID(), StackID: r.stack.ID, LogicalID: logicalID, Type: old.Type, TypeVersion: old.TypeVersion,
 		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy,
-		Module: encodeModule(moduleOf(old.Metadata)), UpdatedAt: r.now,
+		Module: store.JSONOf(moduleInfo(old.Metadata.Get())), UpdatedAt: r.now,
 	}
 	r.cleanup[c.ID] = c
 	r.touchCleanup(c)
@@ -360,7 +357,7 @@ func (r *run) beginRollback(t transition) {
 	}
 	r.op = &operationRow{
 		ID: r.engine.newID(), StackID: old.StackID, Kind: kind, Status: string(opRunning), Phase: t.next, ClientToken: old.ClientToken,
-		Options: encode(r.options), DeploymentID: old.DeploymentID, Caller: old.Caller, StartedAt: r.now, RowVersion: 1,
+		Options: store.JSONOf(r.options), DeploymentID: old.DeploymentID, Caller: old.Caller, StartedAt: r.now, RowVersion: 1,
 	}
 	r.writes.begun, r.stack.OperationID, r.writes.stack = true, r.op.ID, true
 	r.addLastOperation()
@@ -500,7 +497,7 @@ func (r *run) step(logicalID, cleanupID string, what action, after []string) {
 	}
 	s := &stepRow{
 		ID: r.engine.newID(), OperationID: r.op.ID, Stage: r.op.Phase, LogicalID: logicalID, CleanupID: cleanupID,
-		After: joined(after), Action: what, State: stepWaiting, Seen: true,
+		After: store.JSONOf(after), Action: what, State: stepWaiting, Seen: true,
 	}
 	r.addStep(s)
 	r.touchStep(s)
@@ -551,12 +548,8 @@ func (r *run) planRollback() {
 		if x.fresh() && r.stack.Status == types.StackStatusImportRollbackInProgress {
 			r.step(id, "", actionRelease, nil)
 		}
-		if x.Origin == "" || x.fresh() {
-			continue
-		}
-		var old snapshot
-		if decode(x.Origin, &old) == nil {
-			r.step(id, "", actionRevert, split(old.DependsOn))
+		if old, changed := x.before(); changed {
+			r.step(id, "", actionRevert, old.DependsOn.Get())
 		}
 	}
 }
@@ -586,12 +579,12 @@ func (r *run) planDelete(resources, cleanup []string) {
 	var items []item
 	for _, id := range resources {
 		if x := r.resources[id]; x.Status != types.ResourceStatusDeleteComplete && x.Status != types.ResourceStatusDeleteSkipped {
-			items = append(items, item{id, id, "", split(x.DependsOn)})
+			items = append(items, item{id, id, "", x.DependsOn.Get()})
 		}
 	}
 	for _, id := range cleanup {
 		c := r.cleanup[id]
-		items = append(items, item{c.LogicalID + "/" + id, c.LogicalID, id, split(c.DependsOn)})
+		items = append(items, item{c.LogicalID + "/" + id, c.LogicalID, id, c.DependsOn.Get()})
 	}
 	dependents := map[string][]string{} // by logical id
 	for _, it := range items {

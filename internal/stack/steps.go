@@ -144,17 +144,16 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 	}
 	t.verb, t.properties = decided.Verb, decided.Properties
 	t.after = snapshot{
-		Type: t.res.Type, TypeVersion: t.typ.Version, Properties: rawJSON(decided.Properties), Metadata: rawJSON(decided.Metadata),
-		DependsOn: joined(decided.DependsOn), DeletionPolicy: decided.DeletionPolicy,
+		Type: t.res.Type, TypeVersion: t.typ.Version, Properties: store.JSONOf(decided.Properties), Metadata: store.JSONOf(decided.Metadata),
+		DependsOn: store.JSONOf(decided.DependsOn), DeletionPolicy: decided.DeletionPolicy,
 		UpdateReplacePolicy: decided.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(decided.Properties)),
 	}
 	if t.verb == DoNothing && x.ReferencesHash != t.after.ReferencesHash {
 		t.verb = DoUpdate
 	}
 	t.after.Signals = r.creationPolicy(t.res, in.References)
-	s.Properties = encode(template.StringifyScalars(anyMap(decided.Masked), Pending))
-	t.after.Shown = s.Properties
-	s.Pending = encode(t.after)
+	t.after.Shown = stringified(decided.Masked)
+	s.Properties, s.Pending = t.after.Shown.Text(), store.JSONOf(t.after)
 	return t, invalidProperties(t, s.LogicalID), nil
 }
 
@@ -227,8 +226,8 @@ func (r *run) skip(t *target, x *resourceRow) {
 
 // remember keeps the last stable state of a resource that is about to change.
 func (r *run) remember(x *resourceRow) {
-	if x.Origin == "" {
-		x.Origin = encode(x.snapshot())
+	if x.Origin.IsZero() {
+		x.Origin = store.JSONOf(origin{Kind: originChanged, Before: x.snapshot()})
 	}
 }
 
@@ -238,7 +237,7 @@ func (r *run) refuseStep(s *stepRow, x *resourceRow, t *target, reason string) {
 	if !x.exists() {
 		status = types.ResourceStatusCreateFailed
 		if x == nil {
-			x = &resourceRow{StackID: r.stack.ID, LogicalID: s.LogicalID, Type: t.res.Type, Origin: originNew, CreatedAt: r.now}
+			x = &resourceRow{StackID: r.stack.ID, LogicalID: s.LogicalID, Type: t.res.Type, Origin: store.JSONOf(origin{Kind: originNew}), CreatedAt: r.now}
 			r.resources[s.LogicalID] = x
 		}
 	} else {
@@ -253,17 +252,17 @@ func (r *run) refuseStep(s *stepRow, x *resourceRow, t *target, reason string) {
 // startCreate starts the creation of a resource.
 func (r *run) startCreate(t *target, x *resourceRow) {
 	if x == nil {
-		x = &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: originNew, CreatedAt: r.now}
+		x = &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: store.JSONOf(origin{Kind: originNew}), CreatedAt: r.now}
 		r.resources[x.LogicalID] = x
 	}
 	if x.PhysicalID != "" { // made by a creation that failed
 		r.discard(x.LogicalID, x.snapshot(), "")
 	}
-	if x.Origin == "" {
-		x.Origin = originNew
+	if x.Origin.IsZero() {
+		x.Origin = store.JSONOf(origin{Kind: originNew})
 	}
 	created := t.after
-	created.PhysicalID, created.Model = "", ""
+	created.PhysicalID, created.Model = "", object{}
 	x.restore(created)
 	x.Status, x.Reason = types.ResourceStatusCreateInProgress, ""
 	r.touchResource(x)
@@ -279,7 +278,7 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
-	before := objectOf(x.Properties)
+	before := x.Properties.Get()
 	r.hookedCall(t.step, t.typ, operation.Request{
 		Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before, Rollback: r.options.Backward,
 	}, t.properties, before)
@@ -298,19 +297,18 @@ func (r *run) startReplace(t *target, x *resourceRow, how action) {
 		if old == nil {
 			old = t.typ
 		}
-		r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, objectOf(x.Properties))
+		r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, x.Properties.Get())
 		return
 	}
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, objectOf(x.Properties))
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, x.Properties.Get())
 }
 
 // replaceAfterUpdate creates the successor of a resource whose handler cannot update it, or
 // that was deleted for it.
 func (r *run) replaceAfterUpdate(s *stepRow) error {
-	x := r.resources[s.LogicalID]
-	var after snapshot
-	if err := decode(s.Pending, &after); x == nil || err != nil {
-		return err
+	x, after := r.resources[s.LogicalID], s.Pending.Get()
+	if x == nil {
+		return nil
 	}
 	typ, _ := r.prepared.typeOf(after.Type, after.TypeVersion)
 	if typ == nil {
@@ -322,7 +320,7 @@ func (r *run) replaceAfterUpdate(s *stepRow) error {
 		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: reasonReplacing, Properties: s.Properties})
 	}
 	s.Reason, s.PhysicalID = "", ""
-	r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(after.Properties)})
+	r.call(s, typ, operation.Request{Action: invoke.Create, Desired: after.Properties.Get()})
 	return nil
 }
 
@@ -381,7 +379,7 @@ func (r *run) startDelete(s *stepRow) {
 			return
 		}
 		r.noteSnapshot(typ, x.LogicalID, x.PhysicalID, x.DeletionPolicy)
-		r.hookedCall(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), nil, objectOf(x.Properties))
+		r.hookedCall(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), nil, x.Properties.Get())
 	}
 }
 
@@ -396,8 +394,8 @@ func (r *run) noteSnapshot(typ *operation.Type, logicalID, physicalID, policy st
 
 // shownProperties are the properties of a resource as events of its deletion show them.
 func shownProperties(r *run, x *resourceRow) string {
-	if x.Shown != "" && r.stack.Status != types.StackStatusUpdateCompleteCleanupInProgress {
-		return x.Shown
+	if !x.Shown.IsZero() && r.stack.Status != types.StackStatusUpdateCompleteCleanupInProgress {
+		return x.Shown.Text()
 	}
 	if r.next != nil {
 		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.conceals(res, r.known()) {
@@ -407,10 +405,7 @@ func shownProperties(r *run, x *resourceRow) string {
 	if r.stack.Status == types.StackStatusUpdateCompleteCleanupInProgress {
 		return ""
 	}
-	if x.Properties == "" {
-		return "{}"
-	}
-	return encode(template.StringifyScalars(objectOf(x.Properties), Pending))
+	return stringified(x.Properties.Get()).Text()
 }
 
 // retains reports whether a resource is kept when its stack no longer has it.
@@ -419,10 +414,10 @@ func (r *run) retains(x *resourceRow) bool {
 		return true
 	}
 	undoes := r.op.Phase == phaseRollback || r.op.Phase == phaseRollbackCleanup || r.op.Phase == phaseDelete && r.options.OnFailure == types.OnFailureDelete
-	if undoes && x.Origin == originImported {
+	if undoes && x.Origin.Get().Kind == originImported {
 		return true
 	}
-	if undoes && x.Origin == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
+	if undoes && x.Origin.Get().Kind == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
 		return false
 	}
 	return x.DeletionPolicy == "Retain" || x.DeletionPolicy == "RetainExceptOnCreate"
@@ -479,13 +474,11 @@ func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
 
 // deleteRequest deletes a physical resource. Custom resources get the properties of the
 // template and nothing else.
-func (r *run) deleteRequest(typeName, physicalID, properties, model string) operation.Request {
-	known := objectOf(properties)
-	if known == nil {
-		known = map[string]any{}
-	}
+func (r *run) deleteRequest(typeName, physicalID string, properties, model object) operation.Request {
+	known := map[string]any{}
+	maps.Copy(known, properties.Get())
 	if !customresource.IsType(typeName) {
-		maps.Copy(known, objectOf(model))
+		maps.Copy(known, model.Get())
 	}
 	return operation.Request{Action: invoke.Delete, Identifier: physicalID, Desired: known}
 }
@@ -493,14 +486,11 @@ func (r *run) deleteRequest(typeName, physicalID, properties, model string) oper
 // startRevert takes a resource back to its last stable state.
 func (r *run) startRevert(s *stepRow) error {
 	x := r.resources[s.LogicalID]
-	var old snapshot
-	if err := decode(x.Origin, &old); err != nil {
-		return err
-	}
-	s.Pending = encode(old)
-	s.Properties = encode(template.StringifyScalars(anyObject(old.Properties), Pending))
-	if old.Shown != "" {
-		s.Properties = old.Shown
+	old, _ := x.before()
+	s.Pending = store.JSONOf(old)
+	s.Properties = stringified(old.Properties.Get()).Text()
+	if !old.Shown.IsZero() {
+		s.Properties = old.Shown.Text()
 	} else if r.hidesSecrets(x.LogicalID) {
 		s.Properties = encode(map[string]any{template.Mask: template.Mask})
 	}
@@ -517,7 +507,7 @@ func (r *run) startRevert(s *stepRow) error {
 		return nil
 	}
 	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
-	changed := old.Attempted != "" || x.Properties != old.Properties || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
+	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
 	switch {
 	case old.Gone:
 		r.startStatus(s, x)
@@ -526,15 +516,18 @@ func (r *run) startRevert(s *stepRow) error {
 			x.PhysicalID = "" // moved to the cleanup
 		}
 		s.PhysicalID = ""
-		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: objectOf(old.Properties), Rollback: true})
+		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get(), Rollback: true})
 	case old.PhysicalID != x.PhysicalID || !changed:
 		r.reverted(s, x, old)
 	default:
 		r.startStatus(s, x)
 		s.PhysicalID = x.PhysicalID
+		previous := x.Properties
+		if !old.Attempted.IsZero() {
+			previous = old.Attempted
+		}
 		r.call(s, typ, operation.Request{
-			Action: invoke.Update, Identifier: x.PhysicalID, Desired: objectOf(old.Properties),
-			Previous: objectOf(cmpOr(old.Attempted, x.Properties)), Rollback: true,
+			Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(), Rollback: true,
 		})
 	}
 	return nil
@@ -551,7 +544,7 @@ func (r *run) startStatus(s *stepRow, x *resourceRow) {
 func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
 	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
 		x.restore(old)
-		x.Origin = ""
+		x.Origin = store.JSON[origin]{}
 		r.touchResource(x)
 		r.done(s)
 		return
@@ -559,19 +552,17 @@ func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
 	if x.PhysicalID != old.PhysicalID && x.PhysicalID != "" {
 		r.discard(x.LogicalID, x.snapshot(), "")
 	}
-	old.Attempted = ""
 	x.restore(old)
-	x.Origin, x.Status, x.Reason = "", types.ResourceStatusUpdateComplete, ""
+	x.Origin, x.Status, x.Reason = store.JSON[origin]{}, types.ResourceStatusUpdateComplete, ""
 	r.touchResource(x)
 	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: s.Properties})
 	r.done(s)
 }
 
-func anyObject(text string) any {
-	if v := objectOf(text); v != nil {
-		return v
-	}
-	return map[string]any{}
+// stringified are properties as events show them.
+func stringified(properties map[string]any) object {
+	out, _ := template.StringifyScalars(anyMap(properties), Pending).(map[string]any)
+	return store.JSONOf(out)
 }
 
 // hidesSecrets reports whether the properties of a resource come from what is not shown.
@@ -629,7 +620,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	}
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
-		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && s.After != "",
+		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && !s.After.IsZero(),
 	})
 }
 

@@ -72,7 +72,7 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 			return nil, err
 		}
 	}
-	topics := previous == nil || row.NotificationARNs != previous.NotificationARNs
+	topics := previous == nil || !row.NotificationARNs.Equal(previous.NotificationARNs)
 	if !changes && policy == "" && in.RollbackConfiguration == nil && !topics && (in.RoleARN == nil || *in.RoleARN == s.RoleARN) {
 		return nil, refuse("no-updates")
 	}
@@ -108,10 +108,7 @@ func (e *Engine) beginUpdate(ctx context.Context, caller awswire.Caller, s *stac
 		if current.RowVersion != s.RowVersion && current.OperationID != s.OperationID {
 			return refuse("state", s.ARN, current.Status)
 		}
-		settings := stackSettings{}
-		if err := decode(current.Settings, &settings); err != nil {
-			return err
-		}
+		settings := current.Settings.Get()
 		settings.DisableRollback = in.options.OnFailure == types.OnFailureDoNothing
 		settings.RetainExceptOnCreate, settings.Mode = in.options.RetainExceptOnCreate, in.options.Mode
 		if in.in.RollbackConfiguration != nil {
@@ -155,7 +152,7 @@ func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploy
 	if previous == nil || s.Status == types.StackStatusCreateFailed || s.Status == types.StackStatusUpdateFailed {
 		return true, nil
 	}
-	if previous.Tags != row.Tags || resolvesAgain(next) {
+	if !previous.Tags.Equal(row.Tags) || resolvesAgain(next) {
 		return true, nil
 	}
 	input, err := e.planInput(ctx, s, next)

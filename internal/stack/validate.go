@@ -109,12 +109,12 @@ const (
 func (p validationProblem) warns() bool { return p.check == checkBuckets }
 
 // details are those of the event of a problem.
-func (p validationProblem) details() string {
+func (p validationProblem) details() store.JSON[eventDetails] {
 	details := eventDetails{ValidationName: p.check, ValidationPath: p.path}
 	if p.warns() {
 		details.ValidationMode = string(types.HookFailureModeWarn)
 	}
-	return encode(details)
+	return store.JSONOf(details)
 }
 
 // validate validates the known properties of all resources against the schemas of their types.

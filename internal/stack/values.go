@@ -57,13 +57,9 @@ func (r *run) known() map[string]Resource {
 
 // resource is the row as plans know it.
 func (r *resourceRow) resource() Resource {
-	var metadata any
-	if decode(r.Metadata, &metadata) != nil {
-		metadata = nil // it is written by encode
-	}
 	return Resource{
-		LogicalID: r.LogicalID, Type: r.Type, Version: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: objectOf(r.Properties),
-		Model: objectOf(r.Model), Metadata: metadata, DependsOn: split(r.DependsOn), DeletionPolicy: r.DeletionPolicy,
+		LogicalID: r.LogicalID, Type: r.Type, Version: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: r.Properties.Get(),
+		Model: r.Model.Get(), Metadata: r.Metadata.Get(), DependsOn: r.DependsOn.Get(), DeletionPolicy: r.DeletionPolicy,
 		UpdateReplacePolicy: r.UpdateReplacePolicy, Status: r.Status,
 	}
 }
@@ -134,11 +130,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 	case source == nil:
 		return "", false, template.ServiceError(fmt.Sprintf("Stack [%s] does not exist", ref.StackName))
 	}
-	var outputs []stackOutput
-	if err := decode(source.Outputs, &outputs); err != nil {
-		return "", false, err
-	}
-	for _, o := range outputs {
+	for _, o := range source.Outputs.Get() {
 		if o.Key == ref.OutputName {
 			return o.Value, true, nil
 		}
@@ -170,10 +162,7 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 	if err := r.commitImports(ctx, tx); err != nil {
 		return "", err
 	}
-	r.stack.Outputs, r.writes.stack = "", true
-	if len(outputs) > 0 {
-		r.stack.Outputs = encode(outputs)
-	}
+	r.stack.Outputs, r.writes.stack = store.JSONOf(outputs), true
 	return "", nil
 }
 
@@ -302,26 +291,6 @@ func systemTags(s *stackRow, logicalID string, of *schema.Schema) map[string]str
 	return map[string]string{
 		"aws:cloudformation:stack-name": s.Name, "aws:cloudformation:stack-id": s.ARN, "aws:cloudformation:logical-id": logicalID,
 	}
-}
-
-// rawJSON is a value as rows keep it, "" for none.
-func rawJSON(v any) string {
-	if v == nil {
-		return ""
-	}
-	if m, ok := v.(map[string]any); ok && m == nil {
-		return ""
-	}
-	return encode(v)
-}
-
-// objectOf reads an object of a row, nil for none.
-func objectOf(text string) map[string]any {
-	var v map[string]any
-	if decode(text, &v) != nil {
-		return nil
-	}
-	return v
 }
 
 // exists reports whether a row is a resource that an update starts from.

@@ -10,6 +10,94 @@ import (
 	"unicode/utf8"
 )
 
+// A ColumnError reports that a column has a text that cannot be decoded.
+type ColumnError struct {
+	Column string // TABLE.COLUMN
+	Err    error
+}
+
+func (e *ColumnError) Error() string { return fmt.Sprintf("read the column %s: %v", e.Column, e.Err) }
+func (e *ColumnError) Unwrap() error { return e.Err }
+
+// A JSON is a column with a value of a type as JSON. The zero value is an empty text: it is the zero
+// value of the type, and what null is written as. A text that cannot be decoded fails the reading of
+// its row with a [*ColumnError].
+//
+// Texts are compared, not values, and a copy shares the value: what Get returns must not be changed.
+type JSON[T any] struct {
+	text  string
+	value *T
+}
+
+// JSONOf is a column with a value that encoding/json can encode. It panics for any other.
+func JSONOf[T any](value T) JSON[T] {
+	text, err := json.Marshal(value)
+	switch {
+	case err != nil:
+		panic(fmt.Sprintf("encode %T: %v", value, err))
+	case string(text) == "null":
+		return JSON[T]{}
+	}
+	return JSON[T]{string(text), &value}
+}
+
+// Get returns the value.
+func (j JSON[T]) Get() T {
+	if j.value == nil {
+		var zero T
+		return zero
+	}
+	return *j.value
+}
+
+// Text is the value as JSON, "" for the zero value.
+func (j JSON[T]) Text() string { return j.text }
+
+// IsZero reports whether there is no value.
+func (j JSON[T]) IsZero() bool { return j.text == "" }
+
+// Equal reports whether two columns have the same text.
+func (j JSON[T]) Equal(other JSON[T]) bool { return j.text == other.text }
+
+// Value implements [driver.Valuer].
+func (j JSON[T]) Value() (driver.Value, error) { return j.text, nil }
+
+// Scan implements [sql.Scanner]. Numbers keep their digits.
+func (j *JSON[T]) Scan(src any) error {
+	var text string
+	switch src := src.(type) {
+	case string:
+		text = src
+	case []byte:
+		text = string(src)
+	default:
+		return fmt.Errorf("a JSON column must be text but is %T", src)
+	}
+	*j = JSON[T]{}
+	if text == "" || text == "null" {
+		return nil
+	}
+	value := new(T)
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(value); err != nil {
+		return err
+	}
+	*j = JSON[T]{text, value}
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler]: columns may be members of the values of others.
+func (j JSON[T]) MarshalJSON() ([]byte, error) {
+	if j.text == "" {
+		return []byte("null"), nil
+	}
+	return []byte(j.text), nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (j *JSON[T]) UnmarshalJSON(text []byte) error { return j.Scan(text) }
+
 // JSONValue is v as a column keeps it.
 func JSONValue(v any) (driver.Value, error) {
 	text, err := json.Marshal(v)

@@ -59,6 +59,7 @@ const maxReason = 500
 // spanOf returns how long an error lasts, and the reason in words for those of a database.
 func spanOf(err error) (span lifespan, reason string) {
 	var statement *StatementError
+	var column *ColumnError
 	var large *TooLargeError
 	var server *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -67,6 +68,8 @@ func spanOf(err error) (span lifespan, reason string) {
 	switch {
 	case errors.As(err, &statement):
 		return permanent, "a value contains a character that no database stores"
+	case errors.As(err, &column):
+		return permanent, "the column " + column.Column + " has a value that cannot be read"
 	case errors.As(err, &large):
 		return permanent, large.Error()
 	case errors.As(err, &server):

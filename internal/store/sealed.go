@@ -23,8 +23,10 @@ const sealedMark = "sealed:"
 //	Properties string `bun:"properties" seal:"stack_resources.properties"`
 //
 // when they are written, and decrypts them when they are read. The value of the tag is the
-// owner: a sealed text is of no use in another column. Such a column holds texts, is not
+// owner: a sealed text is of no use in another column. Such a column is a text or a [JSON], is not
 // compared in SQL, and is read by fields with the same tag only. Empty texts stay empty.
+//
+// The errors of columns that cannot be read name them.
 type sealingDialect struct {
 	schema.Dialect
 	tables *schema.Tables
@@ -44,9 +46,26 @@ func (d *sealingDialect) Tables() *schema.Tables { return d.tables }
 func (d *sealingDialect) OnTable(table *schema.Table) {
 	d.Dialect.OnTable(table)
 	for _, field := range table.FieldMap {
+		if _, ok := reflect.Zero(field.StructField.Type).Interface().(texter); ok {
+			nameErrors(field, table.Name+"."+field.Name)
+		}
 		if owner := field.StructField.Tag.Get("seal"); owner != "" {
 			d.seal(field, owner)
 		}
+	}
+}
+
+// A texter is a [JSON] of any type.
+type texter interface{ Text() string }
+
+// nameErrors has the errors of a column that cannot be read name it.
+func nameErrors(field *schema.Field, name string) {
+	scan := field.Scan
+	field.Scan = func(dest reflect.Value, src any) error {
+		if err := scan(dest, src); err != nil {
+			return &ColumnError{Column: name, Err: err}
+		}
+		return nil
 	}
 }
 
@@ -73,14 +92,19 @@ func (d *sealingDialect) seal(field *schema.Field, owner string) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", owner, err)
 		}
-		dest.SetString(text)
-		return nil
+		return scan(dest, text)
 	}
 	if d.sealer == nil {
 		return
 	}
 	field.Append = func(gen schema.QueryGen, b []byte, value reflect.Value) []byte {
-		if text := value.String(); text != "" {
+		text := ""
+		if of, ok := value.Interface().(texter); ok {
+			text = of.Text()
+		} else {
+			text = value.String()
+		}
+		if text != "" {
 			return gen.Dialect().AppendString(b, sealedMark+d.sealer.Seal(owner, text))
 		}
 		return gen.Dialect().AppendString(b, "")

@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// An album has columns with values of JSON, one of them sealed.
+type album struct {
+	bun.BaseModel `bun:"table:albums"`
+
+	ID     string                        `bun:"id,pk"`
+	Prices store.JSON[map[string]any]    `bun:"prices"`
+	Tracks store.JSON[[]store.JSON[any]] `bun:"tracks" seal:"albums.tracks"`
+}
+
+// A rawAlbum is an album as the database has it.
+type rawAlbum struct {
+	bun.BaseModel `bun:"table:albums"`
+
+	ID     string `bun:"id,pk"`
+	Prices string `bun:"prices"`
+	Tracks string `bun:"tracks"`
+}
+
+func TestJSONColumns(t *testing.T) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			ctx := t.Context()
+			s, err := store.Open(ctx, store.Config{Dir: place.Dir, DSN: place.DSN, Sealer: backwards{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			write := func(model any) {
+				t.Helper()
+				err := s.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+					_, err := tx.NewInsert().Model(model).Exec(ctx)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			read := func(model any, id string) error {
+				return s.Read().NewSelect().Model(model).Where("id = ?", id).Scan(ctx)
+			}
+			err = s.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.ExecContext(ctx, "CREATE TABLE albums (id TEXT PRIMARY KEY, prices TEXT NOT NULL, tracks TEXT NOT NULL)")
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{"it's": json.Number("12345678901234567890.10"), "none": nil}
+			write(&album{ID: "a", Prices: store.JSONOf(want), Tracks: store.JSONOf([]store.JSON[any]{store.JSONOf(any("Ü")), {}})})
+			write(&album{ID: "empty", Prices: store.JSONOf(map[string]any(nil))})
+			write(&rawAlbum{ID: "broken", Prices: `{"a": `})
+			write(&rawAlbum{ID: "other", Prices: `[]`})
+			write(&rawAlbum{ID: "sealed", Tracks: "sealed:" + backwards{}.Seal("albums.tracks", "{")})
+
+			var got album
+			if err := read(&got, "a"); err != nil || !maps.Equal(got.Prices.Get(), want) {
+				t.Errorf("got %v, %v", got.Prices.Get(), err)
+			}
+			if tracks := got.Tracks.Get(); len(tracks) != 2 || tracks[0].Get() != "Ü" || !tracks[1].IsZero() {
+				t.Errorf("got the tracks %v", tracks)
+			}
+			if !got.Prices.Equal(store.JSONOf(want)) || got.Prices.Equal(store.JSONOf(map[string]any{})) {
+				t.Error("columns are compared by something else than their texts")
+			}
+			var raw rawAlbum
+			if err := read(&raw, "a"); err != nil || raw.Prices != got.Prices.Text() || !strings.HasPrefix(raw.Tracks, "sealed:") {
+				t.Errorf("the database has %+v, %v", raw, err)
+			}
+			if err := read(&raw, "empty"); err != nil || raw.Prices != "" || raw.Tracks != "" {
+				t.Errorf("an empty row is %+v, %v", raw, err)
+			}
+			var empty album
+			if err := read(&empty, "empty"); err != nil || !empty.Prices.IsZero() || empty.Prices.Get() != nil {
+				t.Errorf("got %+v, %v", empty, err)
+			}
+			for id, column := range map[string]string{"broken": "albums.prices", "other": "albums.prices", "sealed": "albums.tracks"} {
+				if err := read(&got, id); err == nil || !strings.Contains(err.Error(), "read the column "+column) {
+					t.Errorf("%s: the error is %v", id, err)
+				}
+			}
+		})
+	}
+}
