@@ -233,10 +233,9 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 	if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
 		return fmt.Errorf("write the stack: %w", err)
 	}
-	return e.insertEvents(ctx, tx, []eventRow{{
-		ID: e.newID(), StackID: s.ID, Kind: eventProgress, ClientToken: row.ClientToken, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
-		Status: string(types.StackStatusReviewInProgress), Reason: reasonUserInitiated, At: row.CreatedAt,
-	}})
+	event := e.stackEvent(s, nil, row.CreatedAt)
+	event.ClientToken = row.ClientToken
+	return e.insertEvents(ctx, tx, event)
 }
 
 // findSet finds a change set by its ARN, or by its name and stack. One that was executed is found only by its

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -168,7 +169,7 @@ func (p setPlanner) child(ctx context.Context, input PlanInput, plan *Plan, chan
 	if child.stack == nil {
 		kind, child.fresh = types.ChangeSetTypeCreate, true
 		child.stack = e.newStack(request.Caller, nestedName(request))
-		child.stack.ParentID, child.stack.RootID, child.stack.RoleARN = s.ARN, cmpOr(s.RootID, s.ARN), s.RoleARN
+		child.stack.ParentID, child.stack.RootID, child.stack.RoleARN = s.ARN, cmp.Or(s.RootID, s.ARN), s.RoleARN
 		child.stack.Protected, child.stack.Reason = s.Protected, reasonUserInitiated
 	}
 	child.set = p.childRow(child.stack, change.LogicalID, kind)
@@ -188,7 +189,7 @@ func (p setPlanner) childRow(s *stackRow, logicalID string, kind types.ChangeSet
 	row := &changeSetRow{
 		ID: e.newID(), StackID: s.ID, Account: s.Account, Region: s.Region, Live: true, Kind: kind, Options: store.JSONOf(p.options),
 		Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable, ClientToken: p.set.ClientToken,
-		DeploymentID: e.newID(), ParentID: p.set.ARN, RootID: cmpOr(p.set.RootID, p.set.ARN), CreatedAt: e.now(), RowVersion: 1,
+		DeploymentID: e.newID(), ParentID: p.set.ARN, RootID: cmp.Or(p.set.RootID, p.set.ARN), CreatedAt: e.now(), RowVersion: 1,
 	}
 	name := p.set.Name + "-" + logicalID
 	row.Name = name[:min(len(name), 128-13)] + "-" + row.ID[:12]

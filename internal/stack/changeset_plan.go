@@ -211,11 +211,7 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 	}
 	var events []eventRow
 	for _, p := range problems {
-		events = append(events, eventRow{
-			ID: e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventValidation, ClientToken: c.ClientToken, LogicalID: p.logicalID,
-			Type: p.typeName, Reason: p.reason, At: op.EndedAt,
-			Details: p.details(),
-		})
+		events = append(events, e.validationEvent(op, op.EndedAt, p))
 	}
-	return e.insertEvents(ctx, tx, events)
+	return e.insertEvents(ctx, tx, events...)
 }

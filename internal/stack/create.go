@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -188,7 +189,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 		s.DeploymentID = d.ID
 	}
 	op.DeploymentID = s.DeploymentID
-	reason := cmpOr(in.reason, reasonUserInitiated)
+	reason := cmp.Or(in.reason, reasonUserInitiated)
 	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, store.JSONOf(settings)
 	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
 		return "", fmt.Errorf("write the operation: %w", err)
@@ -202,14 +203,11 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	if err := e.obsoleteRefactors(ctx, tx, s); err != nil {
 		return "", err
 	}
-	event := eventRow{
-		ID: op.ID, StackID: s.ID, OperationID: op.ID, Kind: eventProgress, ClientToken: op.ClientToken, LogicalID: s.Name,
-		PhysicalID: s.ARN, Type: stackType, Status: string(in.status), Reason: reason, At: op.StartedAt,
+	event := e.stackEvent(s, op, op.StartedAt)
+	if in.kind == types.OperationTypeCreateStack {
+		event.ID = op.ID
 	}
-	if in.kind != types.OperationTypeCreateStack {
-		event.ID = e.newID()
-	}
-	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil {
+	if err := e.insertEvents(ctx, tx, event); err != nil {
 		return "", err
 	}
 	return op.ID, tx.Wake(ctx, wakeKind, s.ID, time.Time{})
@@ -226,7 +224,7 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 		return err
 	}
 	options := last.Options.Get()
-	in.options.Undoes = cmpOr(options.Undoes, last.ID)
+	in.options.Undoes = cmp.Or(options.Undoes, last.ID)
 	in.options.Backward = in.options.Backward || in.kind == types.OperationTypeContinueRollback && options.Backward
 	return nil
 }

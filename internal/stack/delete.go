@@ -136,10 +136,7 @@ func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bo
 		if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
 			return false, err
 		}
-		return true, e.insertEvents(ctx, tx, []eventRow{{
-			ID: e.newID(), StackID: s.ID, Kind: eventProgress, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
-			Status: string(s.Status), Reason: s.Reason, At: e.now(),
-		}})
+		return true, e.insertEvents(ctx, tx, e.stackEvent(s, nil, e.now()))
 	}
 	return false, nil
 }

@@ -222,7 +222,7 @@ func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []drif
 			return fmt.Errorf("write the drift of a resource: %w", err)
 		}
 	}
-	return upsert(ctx, tx, current, "(stack_id, logical_id)", driftColumns)
+	return store.Upsert(ctx, tx, current, driftColumns...)
 }
 
 var driftColumns = []string{"physical_id", "type", "status", "reason", "expected", "actual", "differences", "checked_at"}

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,7 @@ func (f driftFinder) find(ctx context.Context, x *resourceRow) (driftRow, map[st
 		out.Status = types.StackResourceDriftStatusDeleted
 		return out, nil, nil
 	case progress.Status != types.OperationStatusSuccess:
-		out.Status, out.Reason = types.StackResourceDriftStatusUnknown, cmpOr(progress.Message, "The resource could not be read.")
+		out.Status, out.Reason = types.StackResourceDriftStatusUnknown, cmp.Or(progress.Message, "The resource could not be read.")
 		return out, nil, nil
 	}
 	model := progress.Model

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -195,7 +196,7 @@ func operationEvent(s *stackRow, op *operationRow, row *eventRow) types.Operatio
 		out.EventType, out.OperationType, out.ResourceStatus, out.ResourceStatusReason = types.EventTypeValidationError, kind, "", nil
 		out.ValidationName, out.ValidationPath = aws.String(details.ValidationName), aws.String(details.ValidationPath)
 		out.ValidationStatus, out.ValidationStatusReason = types.ValidationStatusFailed, aws.String(row.Reason)
-		out.ValidationFailureMode = types.HookFailureMode(cmpOr(details.ValidationMode, string(types.HookFailureModeFail)))
+		out.ValidationFailureMode = types.HookFailureMode(cmp.Or(details.ValidationMode, string(types.HookFailureModeFail)))
 	case row.PhysicalID == s.ARN && details.HookStatus == "":
 		out.EventType, out.OperationType, out.OperationStatus, out.StartTime = types.EventTypeStackEvent, kind, opRunning, &op.StartedAt.Time
 	case details.HookStatus != "":

@@ -52,8 +52,8 @@ func (e *Engine) abandoned(ctx context.Context, tx *store.Tx, stackID string) (*
 	if err != nil || op == nil {
 		return nil, err
 	}
-	r := &run{engine: e, prepared: &prepared{}, stack: s, op: op, options: op.Options.Get(), settings: s.Settings.Get(), now: e.now(), writes: newWrites()}
-	return r, r.readAll(ctx, tx, op)
+	r := &run{machine: newMachine(e, op, e.now()), prepared: &prepared{}, stack: s, before: *s, options: op.Options.Get()}
+	return r, r.readAll(ctx, tx)
 }
 
 // firstPhase is the stage of an operation; before the first, that is the one which fails.
@@ -85,7 +85,6 @@ func (r *run) stopSteps() {
 		case s.CallID != "":
 			s.State = stepCancelled
 			r.writes.cancel = append(r.writes.cancel, s.CallID)
-			r.touchStep(s)
 		}
 	}
 }
@@ -118,22 +117,17 @@ func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string
 	if !ok {
 		status = s.Status
 	}
-	event := eventRow{
-		ID: e.newID(), StackID: s.ID, OperationID: s.OperationID, Kind: eventProgress, LogicalID: s.Name, PhysicalID: s.ARN, Type: stackType,
-		Status: string(status), Reason: reason, At: e.now(),
-	}
 	s.Status, s.DetailedStatus, s.Reason, s.OperationID = status, "", reason, ""
 	if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
 		return err
 	}
 	if op != nil {
-		event.ClientToken = op.ClientToken
 		op.Status, op.EndedAt, op.Phase = string(opFailed), e.now(), phaseEnd
 		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 			return err
 		}
 	}
-	if err := e.insertEvents(ctx, tx, []eventRow{event}); err != nil || e.ended == nil {
+	if err := e.insertEvents(ctx, tx, e.stackEvent(s, op, e.now())); err != nil || e.ended == nil {
 		return err
 	}
 	return e.ended(ctx, tx, s.ARN)

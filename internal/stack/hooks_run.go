@@ -159,17 +159,23 @@ func (r *run) flushHooks(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	for i, v := range w.evaluate {
-		row := eventRow{LogicalID: r.stack.Name, PhysicalID: r.stack.ARN, Type: stackType, Status: string(r.stack.Status)}
-		if v.Owner == HooksOnResource {
-			x := r.resources[v.Target.LogicalID]
-			row = eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status)}
-		}
 		for n := range results[i] {
-			row.ID, row.Details = row.LogicalID+"-"+r.engine.newID(), hookDetails(&results[i][n])
-			r.event(row)
+			details := hookDetails(&results[i][n])
+			if v.Owner == HooksOnResource {
+				r.turnHooked(r.steps[v.Target.LogicalID], hooked, "", details)
+			} else {
+				r.events = append(r.events, r.engine.stackHookEvent(r.stack, r.op, r.now, details))
+			}
 		}
 	}
 	return nil
+}
+
+// stackHookEvent is the event of a hook on a stack.
+func (e *Engine) stackHookEvent(s *stackRow, op *operationRow, at store.Time, details store.JSON[eventDetails]) eventRow {
+	row := e.stackEvent(s, op, at)
+	row.ID, row.Reason, row.Details = s.Name+"-"+row.ID, "", details
+	return row
 }
 
 // hookDetails are the members of the event of a result.
@@ -191,22 +197,22 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 	if err != nil || op == nil {
 		return false, err
 	}
-	p := &progress{engine: e, step: s, before: *s, op: op, now: e.now()}
-	if err := p.read(ctx, tx); err != nil || p.resource == nil {
+	p := newProgress(e, op, s, e.now())
+	if err := p.readSubject(ctx, tx); err != nil || p.resource == nil {
 		return false, err
 	}
-	x := p.resource
-	p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Details: hookDetails(&outcome.Result)}, "")
+	p.turnHooked(s, hooked, "", hookDetails(&outcome.Result))
 	if !outcome.Ended {
-		return false, e.insertEvents(ctx, tx, p.events)
+		return false, p.write(ctx, tx)
 	}
 	s.Reason, s.Seen = "", false
 	p.now = store.At(p.now.Add(time.Millisecond))
 	if len(outcome.Failed) > 0 {
-		p.failHooks(hook.FailedReason(outcome.Failed))
+		s.CallID = ""
+		p.turn(s, fails, hook.FailedReason(outcome.Failed)) // nothing was called
 		return false, errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
 	}
-	p.event(eventRow{ID: s.LogicalID + "-" + e.newID(), Status: string(x.Status), Reason: hooksComplete[s.Action]}, "")
+	p.turn(s, hooked, hooksComplete[s.Action])
 	return true, p.write(ctx, tx) // the step goes on: there is nothing for the stack to do
 }
 
@@ -215,21 +221,6 @@ var hooksComplete = map[action]string{
 	actionCreate: "Hook invocations complete.  Resource creation initiated", actionUpdate: "Hook invocations complete.  Resource update initiated",
 	actionReplace: "Hook invocations complete.  Resource update initiated", actionRemake: "Hook invocations complete.  Resource update initiated",
 	actionDelete: "Hook invocations complete.  Resource deletion initiated",
-}
-
-// failHooks fails a resource that hooks stopped. Nothing was called.
-func (p *progress) failHooks(reason string) {
-	s, x := p.step, p.resource
-	status := types.ResourceStatusUpdateFailed
-	switch s.Action {
-	case actionCreate:
-		status = types.ResourceStatusCreateFailed
-	case actionDelete:
-		status = types.ResourceStatusDeleteFailed
-	}
-	s.State, s.Reason, s.CallID, s.EndedAt = stepFailed, reason, "", p.now
-	x.Status, x.Reason = status, reason
-	p.event(eventRow{Status: string(status), Reason: reason}, s.Properties)
 }
 
 // OnStacks is the owner of evaluations of stacks.
@@ -256,11 +247,8 @@ func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Out
 	if err != nil || s == nil {
 		return false, err
 	}
-	row := eventRow{
-		ID: s.Name + "-" + e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventProgress, ClientToken: op.ClientToken, LogicalID: s.Name,
-		PhysicalID: s.ARN, Type: stackType, Status: string(s.Status), Details: hookDetails(&outcome.Result), At: e.now(),
-	}
-	if err := e.insertEvents(ctx, tx, []eventRow{row}); err != nil || !outcome.Ended {
+	row := e.stackHookEvent(s, op, e.now(), hookDetails(&outcome.Result))
+	if err := e.insertEvents(ctx, tx, row); err != nil || !outcome.Ended {
 		return false, err
 	}
 	if len(outcome.Failed) > 0 {

@@ -117,11 +117,10 @@ func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeS
 	var events []eventRow
 	for i := range results {
 		if results[i].Blocks() {
-			events = append(events, eventRow{
-				ID: e.newID(), StackID: s.ID, OperationID: op.ID, Kind: eventHook, ClientToken: c.ClientToken, LogicalID: s.Name, PhysicalID: s.ARN,
-				Type: stackType, Details: hookDetails(&results[i]), At: op.EndedAt,
-			})
+			event := e.stackEvent(s, op, op.EndedAt)
+			event.Kind, event.Status, event.Reason, event.Details = eventHook, "", "", hookDetails(&results[i])
+			events = append(events, event)
 		}
 	}
-	return e.insertEvents(ctx, tx, events)
+	return e.insertEvents(ctx, tx, events...)
 }

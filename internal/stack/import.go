@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,7 +250,7 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput,
 		return "", err
 	}
 	if progress.Status != types.OperationStatusSuccess {
-		return cmpOr(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
+		return cmp.Or(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
 	}
 	if c.Type == nestedStack {
 		return e.stackToNest(ctx, s, input, c)
@@ -375,7 +376,7 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 		case progress.Status != types.OperationStatusSuccess:
 			continue // errors are reported when it is created
 		}
-		if identifier = cmpOr(identifier, progress.Identifier); identifier == "" {
+		if identifier = cmp.Or(identifier, progress.Identifier); identifier == "" {
 			identifier = identifierText(progress.Model, known.PrimaryIdentifier)
 		}
 		if identifier == "" || len(identifier) > store.MaxKey {
@@ -440,16 +441,11 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: store.JSONOf(origin{Kind: originImported}), CreatedAt: r.now}
 	r.resources[x.LogicalID] = x
 	x.restore(t.after)
-	x.PhysicalID, x.Status, x.Reason = identifier, types.ResourceStatusImportInProgress, reasonImportStarted
-	r.touchResource(x)
-	event := eventRow{LogicalID: x.LogicalID, PhysicalID: identifier, Type: x.Type, Status: string(x.Status), Reason: x.Reason, Properties: t.step.Properties}
-	r.event(event)
-	t.step.Action, t.step.PhysicalID = actionImport, identifier
+	x.PhysicalID, t.step.Action, t.step.PhysicalID = identifier, actionImport, identifier
+	r.turn(t.step, begins, reasonImportStarted)
 	if problem != "" {
-		x.PhysicalID, x.Status, x.Reason = "", types.ResourceStatusImportFailed, problem
-		event.Status, event.Reason = string(x.Status), problem
-		r.event(event)
-		t.step.State, t.step.Reason, t.step.EndedAt = stepFailed, problem, r.now
+		x.PhysicalID = ""
+		r.turn(t.step, fails, problem)
 		return nil
 	}
 	if t.res.Type == nestedStack {
@@ -473,9 +469,7 @@ func (r *run) startTag(s *stepRow) error {
 		r.done(s)
 		return nil
 	}
-	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, reasonImportTags
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: x.Reason, Properties: s.Properties})
+	r.turn(s, begins, reasonImportTags)
 	actual := schema.Without(x.Model.Get(), typ.Schema.ReadOnly)
 	is, _ := actual.(map[string]any)
 	if is == nil {
@@ -502,18 +496,8 @@ func (r *run) release(ctx context.Context, tx *store.Tx, s *stepRow) error {
 			return err
 		}
 	}
-	for _, status := range []types.ResourceStatus{types.ResourceStatusImportRollbackInProgress, types.ResourceStatusImportRollbackComplete} {
-		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Properties: s.Properties})
-	}
+	r.turn(s, begins, "")
+	r.turn(s, succeeds, "")
 	r.drop(x)
-	r.done(s)
 	return nil
-}
-
-// drop removes a resource from the stack.
-func (r *run) drop(x *resourceRow) {
-	delete(r.resources, x.LogicalID)
-	delete(r.writes.resources, x.LogicalID)
-	r.outdated(x.LogicalID)
-	r.writes.gone = append(r.writes.gone, x.LogicalID)
 }

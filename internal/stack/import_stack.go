@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,7 +94,7 @@ func nest(ctx context.Context, tx *store.Tx, arn string, parent *stackRow) error
 	}
 	child.ParentID, child.RootID = "", ""
 	if parent != nil {
-		child.ParentID, child.RootID = parent.ARN, cmpOr(parent.RootID, parent.ARN)
+		child.ParentID, child.RootID = parent.ARN, cmp.Or(parent.RootID, parent.ARN)
 	}
 	return store.Swap(ctx, tx, child, &child.RowVersion)
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -95,7 +96,7 @@ func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, 
 	case request.Action == invoke.Update:
 		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, s.Reason)
 	}
-	return refused(s.ARN, reasonNested, s.ARN, verb, cmpOr(s.Reason, "Currently in "+string(s.Status)+"."))
+	return refused(s.ARN, reasonNested, s.ARN, verb, cmp.Or(s.Reason, "Currently in "+string(s.Status)+"."))
 }
 
 // beginNested starts the operation on a nested stack. It is safe to repeat: an operation has
@@ -260,7 +261,7 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 			return nil, err
 		}
 	}
-	s.ParentID, s.RootID, s.RoleARN, s.Protected = parent.ARN, cmpOr(parent.RootID, parent.ARN), parent.RoleARN, parent.Protected
+	s.ParentID, s.RootID, s.RoleARN, s.Protected = parent.ARN, cmp.Or(parent.RootID, parent.ARN), parent.RoleARN, parent.Protected
 	in, err := e.plannedInput(ctx, nestedInput(request, nil), planned)
 	if err != nil {
 		return nil, err

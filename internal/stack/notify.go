@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -81,8 +82,8 @@ func notification(s *notified, event *eventRow) string {
 		for _, line := range [...][2]string{
 			{"StackId", s.ARN}, {"Timestamp", event.At.UTC().Format("2006-01-02T15:04:05.000Z")}, {"EventId", event.ID},
 			{"LogicalResourceId", event.LogicalID}, {"Namespace", s.Account}, {"PhysicalResourceId", event.PhysicalID},
-			{"ResourceProperties", cmpOr(properties, "null")}, {"ResourceStatus", event.Status}, {"ResourceStatusReason", event.Reason},
-			{"ResourceType", event.Type}, {"StackName", s.Name}, {"ClientRequestToken", cmpOr(event.ClientToken, "null")},
+			{"ResourceProperties", cmp.Or(properties, "null")}, {"ResourceStatus", event.Status}, {"ResourceStatusReason", event.Reason},
+			{"ResourceType", event.Type}, {"StackName", s.Name}, {"ClientRequestToken", cmp.Or(event.ClientToken, "null")},
 		} {
 			b.WriteString(line[0] + "='" + line[1] + "'\n")
 		}

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,8 +64,8 @@ func (g *rig) expected(stack string, from int) []string {
 		lines[i] = fmt.Sprintf("AWS CloudFormation Notification\nStackId='%s'\nTimestamp='%s'\nEventId='%s'\nLogicalResourceId='%s'\nNamespace='123456789012'\nPhysicalResourceId='%s'\n"+
 			"ResourceProperties='%s'\nResourceStatus='%s'\nResourceStatusReason='%s'\nResourceType='%s'\nStackName='%s'\nClientRequestToken='%s'\n",
 			*e.StackId, e.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"), *e.EventId, *e.LogicalResourceId, *e.PhysicalResourceId,
-			cmpOr(aws.ToString(e.ResourceProperties), "null"), e.ResourceStatus, aws.ToString(e.ResourceStatusReason), *e.ResourceType, *e.StackName,
-			cmpOr(aws.ToString(e.ClientRequestToken), "null"))
+			cmp.Or(aws.ToString(e.ResourceProperties), "null"), e.ResourceStatus, aws.ToString(e.ResourceStatusReason), *e.ResourceType, *e.StackName,
+			cmp.Or(aws.ToString(e.ClientRequestToken), "null"))
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,7 +180,7 @@ var policyAction = map[Verb]string{DoUpdate: "Update:Modify", DoReplace: "Update
 
 // allows returns why the policy of the stack does not allow an action, "" if it does.
 func (r *run) allows(logicalID, typeName, what string) string {
-	text := cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy)
+	text := cmp.Or(r.options.PolicyDuringUpdate, r.stack.Policy)
 	if what == "" || text == "" || r.options.Backward {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -328,9 +329,9 @@ func (r *refactoring) verify() (problem string, err error) {
 			case r.ctx.Err() != nil:
 				return "", r.ctx.Err()
 			case err != nil:
-				s.failed = cmpOr(s.failed, evaluationProblem(err))
+				s.failed = cmp.Or(s.failed, evaluationProblem(err))
 			case template.HasUnknown(any(state.Properties)):
-				s.failed = cmpOr(s.failed, fmt.Sprintf(reasonRefactorUnknown, res.LogicalID))
+				s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonRefactorUnknown, res.LogicalID))
 			case s.after[at.id].Type != res.Type, !state.describes(s.after[at.id], r.types[res.Type]):
 				s.changed = append(s.changed, res.LogicalID)
 			}
@@ -363,9 +364,9 @@ func (r *refactoring) evaluateOutputs(i int) error {
 		case r.ctx.Err() != nil:
 			return r.ctx.Err()
 		case err != nil:
-			s.failed = cmpOr(s.failed, evaluationProblem(err))
+			s.failed = cmp.Or(s.failed, evaluationProblem(err))
 		case !value.Known:
-			s.failed = cmpOr(s.failed, fmt.Sprintf(reasonRefactorUnknown, o.Name))
+			s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonRefactorUnknown, o.Name))
 		}
 		s.outputs = append(s.outputs, stackOutput{Key: value.Name, Value: value.Value, Description: value.Description, Export: value.ExportName})
 	}

@@ -37,29 +37,25 @@ func (e *Engine) turnOf(ctx context.Context, tx *store.Tx, rs *refactorStackRow)
 	return &refactorTurn{engine: e, stack: s, op: op, now: e.now()}, nil
 }
 
-func (t *refactorTurn) event(row eventRow) {
-	row.StackID, row.OperationID, row.Kind, row.At = t.stack.ID, t.op.ID, eventProgress, t.now
-	if row.ID == "" {
-		row.ID = resourceEventID(row)
-	}
-	t.events = append(t.events, row)
-}
-
 // resource appends the events of a resource.
 func (t *refactorTurn) resource(id, physicalID, typeName, shown string, statuses ...types.ResourceStatus) {
 	for _, status := range statuses {
-		row := eventRow{LogicalID: id, PhysicalID: physicalID, Type: typeName, Status: string(status), Properties: shown}
+		row := newEvent(t.op, t.now)
+		row.LogicalID, row.PhysicalID, row.Type, row.Status, row.Properties = id, physicalID, typeName, string(status), shown
 		if status == types.ResourceStatusImportInProgress {
 			row.Reason = reasonImportStarted
 		}
-		t.event(row)
+		row.ID = resourceEventID(row)
+		t.events = append(t.events, row)
 	}
 }
 
 // status moves the stack.
 func (t *refactorTurn) status(status types.StackStatus, reason string) {
 	t.stack.Status, t.stack.Reason = status, shownReason(status, reason)
-	t.event(eventRow{ID: t.engine.newID(), LogicalID: t.stack.Name, PhysicalID: t.stack.ARN, Type: stackType, Status: string(status), Reason: reason})
+	event := t.engine.stackEvent(t.stack, t.op, t.now)
+	event.Reason = reason
+	t.events = append(t.events, event)
 }
 
 // end ends the operation.
@@ -76,7 +72,7 @@ func (t *refactorTurn) write(ctx context.Context, tx *store.Tx) error {
 	if err := store.Swap(ctx, tx, t.stack, &t.stack.RowVersion); err != nil {
 		return err
 	}
-	return t.engine.insertEvents(ctx, tx, t.events)
+	return t.engine.insertEvents(ctx, tx, t.events...)
 }
 
 // moveRefactored moves the resources and makes the templates those of the stacks, all in one
@@ -168,7 +164,7 @@ func (r *refactoring) putIn(ctx context.Context, tx *store.Tx, moves []refactorM
 			}
 		}
 	}
-	return upsert(ctx, tx, changed, "(stack_id, logical_id)", resourceColumns)
+	return store.Upsert(ctx, tx, changed, "depends_on", "updated_at")
 }
 
 // needs are the resources that one of a template depends on.

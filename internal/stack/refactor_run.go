@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -275,10 +276,7 @@ func (e *Engine) writeRefactored(ctx context.Context, tx *store.Tx, s *refactore
 	if _, err := tx.NewInsert().Model(fresh).Exec(ctx); err != nil {
 		return "", fmt.Errorf("write the stack: %w", err)
 	}
-	return "", e.insertEvents(ctx, tx, []eventRow{{
-		ID: e.newID(), StackID: fresh.ID, Kind: eventProgress, LogicalID: fresh.Name, PhysicalID: fresh.ARN, Type: stackType,
-		Status: string(fresh.Status), Reason: reasonUserInitiated, At: e.now(),
-	}})
+	return "", e.insertEvents(ctx, tx, e.stackEvent(fresh, nil, e.now()))
 }
 
 // executeRefactor moves the resources of a refactor, if they are still there and nothing stands
@@ -337,7 +335,7 @@ func (e *Engine) readMoved(ctx context.Context, r *refactoring) (problem string,
 		request := readRequest(from.row, m.Source, typ, m.PhysicalID, identifierModel(typ.Schema, m.PhysicalID))
 		progress, err := e.config.Operations.Read(ctx, request)
 		if err == nil && progress.Status != types.OperationStatusSuccess {
-			problems[i] = from.problem("%s", cmpOr(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", m.Type, m.PhysicalID)))
+			problems[i] = from.problem("%s", cmp.Or(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", m.Type, m.PhysicalID)))
 		}
 		return err
 	})

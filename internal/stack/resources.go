@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -144,7 +145,7 @@ func (e *Engine) DescribeStackResource(ctx context.Context, caller awswire.Calle
 	detail := &types.StackResourceDetail{
 		StackId: shown.StackId, StackName: shown.StackName, LogicalResourceId: shown.LogicalResourceId, PhysicalResourceId: shown.PhysicalResourceId,
 		ResourceType: shown.ResourceType, ResourceStatus: shown.ResourceStatus, ResourceStatusReason: shown.ResourceStatusReason,
-		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmpOr(x.Metadata.Text(), "{}")),
+		LastUpdatedTimestamp: shown.Timestamp, DriftInformation: shown.DriftInformation, Metadata: aws.String(cmp.Or(x.Metadata.Text(), "{}")),
 		ModuleInfo: shown.ModuleInfo,
 	}
 	return &cloudformation.DescribeStackResourceOutput{StackResourceDetail: detail}, nil

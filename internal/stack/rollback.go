@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, sk
 		if child, below, nested := strings.Cut(id, "."); nested {
 			var err error
 			logicalID = below
-			if of, err = oneRow[stackRow](ctx, tx, "account = ? AND region = ? AND name = ? AND live AND root_id = ?", s.Account, s.Region, child, cmpOr(s.RootID, s.ARN)); err != nil {
+			if of, err = oneRow[stackRow](ctx, tx, "account = ? AND region = ? AND name = ? AND live AND root_id = ?", s.Account, s.Region, child, cmp.Or(s.RootID, s.ARN)); err != nil {
 				return err
 			}
 			if of == nil || of.Status != types.StackStatusUpdateRollbackFailed {

@@ -113,34 +113,17 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 	until := s.StartedAt.Add(after.Signals.Within)
 	for _, signal := range signals {
 		if signal.Status == string(types.ResourceSignalStatusFailure) {
-			r.endSignal(s, x, types.ResourceStatusCreateFailed, fmt.Sprintf(reasonFailure, signal.UniqueID))
+			r.turn(s, fails, fmt.Sprintf(reasonFailure, signal.UniqueID))
 			return until, nil
 		}
 	}
 	switch {
 	case int64(len(signals)) >= after.Signals.Count:
-		r.endSignal(s, x, types.ResourceStatusCreateComplete, r.op.completion(x.Type))
+		r.turn(s, succeeds, r.op.completion(x.Type))
 	case !r.now.Before(until):
-		r.endSignal(s, x, types.ResourceStatusCreateFailed, fmt.Sprintf(reasonSignals, after.Signals.Count-int64(len(signals))))
+		r.turn(s, fails, fmt.Sprintf(reasonSignals, after.Signals.Count-int64(len(signals))))
 	}
 	return until, nil
-}
-
-// endSignal ends the wait of a resource for its signals.
-func (r *run) endSignal(s *stepRow, x *resourceRow, status types.ResourceStatus, reason string) {
-	r.done(s)
-	if status == types.ResourceStatusCreateFailed {
-		s.State, s.Reason = stepFailed, reason
-	}
-	if !x.fresh() { // the successor of a resource that was replaced
-		status = map[types.ResourceStatus]types.ResourceStatus{
-			types.ResourceStatusCreateFailed: types.ResourceStatusUpdateFailed, types.ResourceStatusCreateComplete: types.ResourceStatusUpdateComplete,
-		}[status]
-	}
-	x.Status, x.Reason = status, reason
-	r.touchStep(s)
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Reason: reason, Properties: s.Properties})
 }
 
 // SignalResource sends a signal to a resource that waits for it.

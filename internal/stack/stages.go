@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,8 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -87,7 +86,6 @@ func (r *run) note() {
 	for _, step := range r.steps {
 		if !step.Seen {
 			step.Seen = true
-			r.writes.seen[step.ID] = true
 		}
 	}
 }
@@ -125,8 +123,7 @@ func (r *run) brake(late bool) brake {
 // endStage moves the operation on from a stage that ended.
 func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) error {
 	for _, key := range v.Skip {
-		r.steps[key].State = stepSkipped
-		r.touchStep(r.steps[key])
+		r.setState(r.steps[key], stepSkipped)
 	}
 	for _, key := range v.Cancel {
 		r.cancelStep(r.steps[key])
@@ -224,38 +221,23 @@ func (r *run) failure() string {
 // cancelStep ends a running step early. The row of its resource records that; the state of the
 // resource is known when its operation has ended.
 func (r *run) cancelStep(s *stepRow) {
-	status, reason := types.ResourceStatusUpdateFailed, reasonUpdateCancelled
-	x := r.resources[s.LogicalID]
-	if s.Action == actionCreate || s.Action == actionSignal {
-		status, reason = types.ResourceStatusCreateFailed, reasonCreateCancelled
+	if x := r.resources[s.LogicalID]; x != nil {
+		r.turn(s, cancelled, reasonsCancelled[statusesOf(s, x)])
 	}
-	if s.Action == actionImport {
-		status, reason = types.ResourceStatusImportFailed, reasonImportCancelled
-	}
-	s.State = stepCancelled
-	r.touchStep(s)
-	if s.Reason == reasonHooks {
+	switch {
+	case s.Reason == reasonHooks:
 		r.writes.unhook = append(r.writes.unhook, s.CallID)
-		s.State = stepStopped // nothing was called
-	} else if s.CallID != "" {
+		r.setState(s, stepStopped) // nothing was called
+	case s.CallID != "":
 		r.writes.cancel = append(r.writes.cancel, s.CallID)
-	} else {
-		s.State = stepStopped
-	}
-	if x != nil {
-		x.Status, x.Reason = status, reason
-		r.touchResource(x)
-		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: cmpOr(s.PhysicalID, x.PhysicalID), Type: x.Type,
-			Status: string(status), Reason: reason, Properties: s.Properties})
+		r.setState(s, stepCancelled)
+	default:
+		r.setState(s, stepStopped)
 	}
 }
 
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
+// reasonsCancelled are the reasons of resources whose steps were cancelled.
+var reasonsCancelled = map[*statuses]string{creates: reasonCreateCancelled, imports: reasonImportCancelled, updates: reasonUpdateCancelled}
 
 // cancelWaits ends steps that only wait for signals when an update was canceled: other steps
 // finish, but a wait may last for hours.
@@ -292,7 +274,8 @@ func (r *run) follow(ctx context.Context, tx *store.Tx, how outcome, reason stri
 	if t.next == phaseEnd {
 		return r.end(ctx, tx, t)
 	}
-	return r.enter(ctx, tx, t.next)
+	r.enter(t.next)
+	return nil
 }
 
 // leave does what the end of a stage means for the rows.
@@ -312,7 +295,7 @@ func (r *run) leave(how outcome) {
 
 // settle makes the deployment the stable state: replaced resources are left to the cleanup.
 func (r *run) settle() {
-	r.stack.StableDeploymentID, r.writes.stack = r.stack.DeploymentID, true
+	r.stack.StableDeploymentID = r.stack.DeploymentID
 	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
 		x := r.resources[id]
 		if x.Origin.IsZero() {
@@ -321,20 +304,8 @@ func (r *run) settle() {
 		if old, changed := x.before(); changed && !old.Gone && old.PhysicalID != x.PhysicalID {
 			r.discard(x.LogicalID, old, x.UpdateReplacePolicy)
 		}
-		x.Origin, x.UpdatedAt = store.JSON[origin]{}, r.now
-		r.writes.settled[id] = true
+		x.Origin = store.JSON[origin]{}
 	}
-}
-
-// discard has a physical resource deleted by the next cleanup.
-func (r *run) discard(logicalID string, old snapshot, policy string) {
-	c := &cleanupRow{
-		ID: r.engine.newID(), StackID: r.stack.ID, LogicalID: logicalID, Type: old.Type, TypeVersion: old.TypeVersion,
-		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy,
-		Module: store.JSONOf(moduleInfo(old.Metadata.Get())), UpdatedAt: r.now,
-	}
-	r.cleanup[c.ID] = c
-	r.touchCleanup(c)
 }
 
 // beginRollback ends the operation and starts the one that rolls it back.
@@ -359,14 +330,15 @@ func (r *run) beginRollback(t transition) {
 		ID: r.engine.newID(), StackID: old.StackID, Kind: kind, Status: string(opRunning), Phase: t.next, ClientToken: old.ClientToken,
 		Options: store.JSONOf(r.options), DeploymentID: old.DeploymentID, Caller: old.Caller, StartedAt: r.now, RowVersion: 1,
 	}
-	r.writes.begun, r.stack.OperationID, r.writes.stack = true, r.op.ID, true
+	r.writes.begun, r.stack.OperationID = true, r.op.ID
 	r.addLastOperation()
 }
 
 // addLastOperation shows the operation as the latest of the stack.
 func (r *run) addLastOperation() {
-	r.settings.LastOperations = latest(r.settings.LastOperations, r.op)
-	r.writes.stack = true
+	settings := r.stack.Settings.Get()
+	settings.LastOperations = latest(settings.LastOperations, r.op)
+	r.stack.Settings = store.JSONOf(settings)
 }
 
 // latest puts an operation before the one that was the latest.
@@ -385,7 +357,7 @@ func latest(before []types.OperationEntry, op *operationRow) []types.OperationEn
 // end ends the operation.
 func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 	r.op.Status, r.op.EndedAt, r.op.Phase = string(t.ended), r.now, phaseEnd
-	r.stack.OperationID, r.writes.stack = "", true
+	r.stack.OperationID = ""
 	changeSet := r.stack.ChangeSetID
 	switch t.status {
 	case types.StackStatusDeleteComplete:
@@ -403,19 +375,18 @@ func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 			return err
 		}
 	}
-	return r.forgetSteps(ctx, tx)
+	r.forgetSteps()
+	return nil
 }
 
 // forgetSteps deletes the steps of the operation: its events show what happened.
-func (r *run) forgetSteps(ctx context.Context, tx *store.Tx) error {
+func (r *run) forgetSteps() {
 	for _, s := range r.steps {
 		if s.State.active() {
-			return nil // a cancelled one still has its operation: preserved stacks
+			return // a cancelled one still has its operation: preserved stacks
 		}
 	}
-	r.writes.steps, r.writes.seen = map[string]bool{}, map[string]bool{}
-	_, err := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", r.op.ID).Exec(ctx)
-	return err
+	r.steps, r.order = map[string]*stepRow{}, nil
 }
 
 // deleteStack frees the name of the stack and what it exported.
@@ -430,17 +401,9 @@ func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 }
 
 // enter starts a stage with its steps.
-func (r *run) enter(ctx context.Context, tx *store.Tx, next phase) error {
-	stopping, err := r.keepStopping(ctx, tx)
-	if err != nil {
-		return err
-	}
+func (r *run) enter(next phase) {
 	r.op.Phase = next
-	r.steps, r.order = map[string]*stepRow{}, nil
-	for _, s := range stopping {
-		r.addStep(s)
-		r.touchStep(s)
-	}
+	r.keepStopping()
 	switch next {
 	case phaseMain:
 		r.planMain()
@@ -453,41 +416,19 @@ func (r *run) enter(ctx context.Context, tx *store.Tx, next phase) error {
 	case phaseDelete:
 		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
 	}
-	return nil
 }
 
 // keepStopping takes the steps that were cancelled and still run along to the next stage,
 // and forgets the others.
-func (r *run) keepStopping(ctx context.Context, tx *store.Tx) ([]*stepRow, error) {
-	var stopping []*stepRow
-	for _, key := range r.order {
-		if s := r.steps[key]; s.State == stepCancelled {
-			if s.ID == "" {
-				continue
-			}
+func (r *run) keepStopping() {
+	steps, order := r.steps, r.order
+	r.steps, r.order = map[string]*stepRow{}, nil
+	for _, key := range order {
+		if s := steps[key]; s.State == stepCancelled {
 			s.Stage, s.OperationID = phaseStopping, r.op.ID
-			stopping = append(stopping, s)
+			r.addStep(s)
 		}
 	}
-	r.writes.steps, r.writes.seen = map[string]bool{}, map[string]bool{}
-	ids := make([]string, len(stopping))
-	for i, s := range stopping {
-		ids[i] = s.ID
-	}
-	operations := []string{r.op.ID}
-	for _, ended := range r.writes.ended {
-		operations = append(operations, ended.ID)
-	}
-	for _, id := range operations {
-		query := tx.NewDelete().Model((*stepRow)(nil)).Where("operation_id = ?", id)
-		if len(ids) > 0 {
-			query = query.Where("id NOT IN (?)", bun.List(ids))
-		}
-		if _, err := query.Exec(ctx); err != nil {
-			return nil, fmt.Errorf("forget the steps of a stage: %w", err)
-		}
-	}
-	return stopping, nil
 }
 
 // step adds a step to the stage.
@@ -500,7 +441,6 @@ func (r *run) step(logicalID, cleanupID string, what action, after []string) {
 		After: store.JSONOf(after), Action: what, State: stepWaiting, Seen: true,
 	}
 	r.addStep(s)
-	r.touchStep(s)
 }
 
 // planMain has a step for each resource of the template. One that an earlier cleanup could
@@ -513,7 +453,7 @@ func (r *run) planMain() {
 		}
 		r.step(res.LogicalID, "", actionDeploy, r.next.Scope.Needs(res))
 	}
-	if cmpOr(r.options.PolicyDuringUpdate, r.stack.Policy) == "" || r.options.Backward {
+	if cmp.Or(r.options.PolicyDuringUpdate, r.stack.Policy) == "" || r.options.Backward {
 		return
 	}
 	for _, id := range r.removed() {

@@ -20,7 +20,6 @@ import (
 // start starts a step whose dependencies are done. It may end at once.
 func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	s.StartedAt = r.now
-	r.touchStep(s)
 	switch s.Action {
 	case actionDeploy:
 		return r.deploy(ctx, tx, s)
@@ -37,13 +36,11 @@ func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	case actionRelease:
 		return r.release(ctx, tx, s)
 	case actionRevert:
-		return r.startRevert(s)
+		r.startRevert(s)
+		return nil
 	}
 	return fmt.Errorf("a step cannot begin with %q", s.Action)
 }
-
-// done ends a step that had nothing to wait for.
-func (r *run) done(s *stepRow) { s.State, s.EndedAt = stepDone, r.now }
 
 // A target is a resource of the template with everything that it is deployed with.
 type target struct {
@@ -206,7 +203,7 @@ func (r *run) keep(t *target, x *resourceRow) {
 	if encode(before) != encode(after) {
 		r.remember(x)
 		x.restore(after)
-		r.touchResource(x)
+		r.refresh(x.LogicalID)
 	}
 	t.step.Action = actionNone
 	r.done(t.step)
@@ -217,36 +214,18 @@ func (r *run) skip(t *target, x *resourceRow) {
 	after := t.after
 	after.PhysicalID, after.Model, after.Signals = x.PhysicalID, x.Model, nil
 	x.restore(after)
-	x.Status, x.Reason = types.ResourceStatusUpdateComplete, ""
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action = actionNone
-	r.done(t.step)
-}
-
-// remember keeps the last stable state of a resource that is about to change.
-func (r *run) remember(x *resourceRow) {
-	if x.Origin.IsZero() {
-		x.Origin = store.JSONOf(origin{Kind: originChanged, Before: x.snapshot()})
-	}
+	r.turn(t.step, succeeds, "")
 }
 
 // refuseStep fails a step before anything was called.
 func (r *run) refuseStep(s *stepRow, x *resourceRow, t *target, reason string) {
-	status := types.ResourceStatusUpdateFailed
-	if !x.exists() {
-		status = types.ResourceStatusCreateFailed
-		if x == nil {
-			x = &resourceRow{StackID: r.stack.ID, LogicalID: s.LogicalID, Type: t.res.Type, Origin: store.JSONOf(origin{Kind: originNew}), CreatedAt: r.now}
-			r.resources[s.LogicalID] = x
-		}
-	} else {
+	if x == nil {
+		r.resources[s.LogicalID] = &resourceRow{StackID: r.stack.ID, LogicalID: s.LogicalID, Type: t.res.Type, Origin: store.JSONOf(origin{Kind: originNew}), CreatedAt: r.now}
+	} else if x.exists() {
 		r.remember(x)
 	}
-	x.Status, x.Reason = status, reason
-	r.touchResource(x)
-	s.State, s.Reason, s.EndedAt = stepFailed, reason, r.now
-	r.event(eventRow{LogicalID: s.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(status), Reason: reason, Properties: s.Properties})
+	r.turn(s, fails, reason)
 }
 
 // startCreate starts the creation of a resource.
@@ -264,20 +243,16 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 	created := t.after
 	created.PhysicalID, created.Model = "", object{}
 	x.restore(created)
-	x.Status, x.Reason = types.ResourceStatusCreateInProgress, ""
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action = actionCreate
+	r.turn(t.step, begins, "")
 	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, nil)
 }
 
 // startUpdate changes a resource in place.
 func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.remember(x)
-	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, ""
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: t.step.Properties})
 	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
+	r.turn(t.step, begins, "")
 	before := x.Properties.Get()
 	r.hookedCall(t.step, t.typ, operation.Request{
 		Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before, Rollback: r.options.Backward,
@@ -287,10 +262,8 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 // startReplace creates the successor of a resource; actionRemake deletes the resource first.
 func (r *run) startReplace(t *target, x *resourceRow, how action) {
 	r.remember(x)
-	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, reasonReplacing
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: reasonReplacing, Properties: t.step.Properties})
 	t.step.Action = how
+	r.turn(t.step, begins, reasonReplacing)
 	if how == actionRemake {
 		t.step.PhysicalID = x.PhysicalID
 		old, _ := r.prepared.typeOf(x.Type, x.TypeVersion)
@@ -315,9 +288,7 @@ func (r *run) replaceAfterUpdate(s *stepRow) error {
 		return errUnprepared
 	}
 	if s.Reason != reasonGone {
-		x.Reason = reasonReplacing
-		r.touchResource(x)
-		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: reasonReplacing, Properties: s.Properties})
+		r.turn(s, reports, reasonReplacing)
 	}
 	s.Reason, s.PhysicalID = "", ""
 	r.call(s, typ, operation.Request{Action: invoke.Create, Desired: after.Properties.Get()})
@@ -336,10 +307,7 @@ func (r *run) guard(s *stepRow) {
 	}
 	if problem := r.allows(s.LogicalID, x.Type, "Update:Delete"); problem != "" {
 		r.remember(x)
-		x.Status, x.Reason = types.ResourceStatusUpdateFailed, problem
-		r.touchResource(x)
-		s.State, s.Reason, s.EndedAt = stepFailed, problem, r.now
-		r.event(eventRow{LogicalID: s.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: problem})
+		r.turn(s, fails, problem)
 		return
 	}
 	r.done(s)
@@ -356,26 +324,22 @@ func (r *run) startDelete(s *stepRow) {
 		r.done(s)
 		return
 	}
-	properties := shownProperties(r, x)
-	event := eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Properties: properties}
-	s.Properties = properties
+	s.Properties = shownProperties(r, x)
 	switch {
 	case x.PhysicalID == "":
-		r.finishDelete(s, x, types.ResourceStatusDeleteComplete, &event)
+		r.turn(s, succeeds, "")
+		r.drop(x)
 	case r.retains(x):
-		r.finishDelete(s, x, types.ResourceStatusDeleteSkipped, &event)
+		r.turn(s, retains, "")
+		if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup {
+			r.drop(x) // the stack continues to exist
+		}
 	default:
-		typ, unknown := r.prepared.typeOf(x.Type, x.TypeVersion)
-		x.Status, x.Reason = types.ResourceStatusDeleteInProgress, ""
-		r.touchResource(x)
-		event.Status = string(x.Status)
-		r.event(event)
 		s.PhysicalID = x.PhysicalID
+		r.turn(s, begins, "")
+		typ, unknown := r.prepared.typeOf(x.Type, x.TypeVersion)
 		if typ == nil {
-			x.Status, x.Reason = types.ResourceStatusDeleteFailed, unknown
-			s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
-			event.Status, event.Reason = string(x.Status), unknown
-			r.event(event)
+			r.turn(s, fails, unknown)
 			return
 		}
 		r.noteSnapshot(typ, x.LogicalID, x.PhysicalID, x.DeletionPolicy)
@@ -423,49 +387,18 @@ func (r *run) retains(x *resourceRow) bool {
 	return x.DeletionPolicy == "Retain" || x.DeletionPolicy == "RetainExceptOnCreate"
 }
 
-// finishDelete ends the deletion of a resource without a call.
-func (r *run) finishDelete(s *stepRow, x *resourceRow, status types.ResourceStatus, event *eventRow) {
-	x.Status, x.Reason = status, ""
-	r.touchResource(x)
-	if event != nil {
-		event.Status = string(status)
-		r.event(*event)
-	}
-	r.forget(x)
-	r.done(s)
-}
-
-// forget removes a resource from a stack that continues to exist, or one that was never
-// created.
-func (r *run) forget(x *resourceRow) {
-	if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup || x.PhysicalID == "" {
-		r.drop(x)
-	}
-}
-
 // startCleanup deletes what was replaced. Its events have no properties.
 func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
-	event := eventRow{LogicalID: c.LogicalID, PhysicalID: c.PhysicalID, Type: c.Type}
 	if c.Policy == "Retain" {
-		event.Status = string(types.ResourceStatusDeleteSkipped)
-		event.ID = c.LogicalID + "-" + r.engine.newID()
-		r.event(event)
-		r.writes.cleaned = append(r.writes.cleaned, c.ID)
-		delete(r.writes.cleanup, c.ID)
+		r.turn(s, retains, "")
 		delete(r.cleanup, c.ID)
-		r.done(s)
 		return
 	}
-	c.Status, c.UpdatedAt, s.PhysicalID = types.ResourceStatusDeleteInProgress, r.now, c.PhysicalID
-	r.touchCleanup(c)
-	event.Status, event.ID = string(c.Status), c.LogicalID+"-"+r.engine.newID()
-	r.event(event)
+	s.PhysicalID = c.PhysicalID
+	r.turn(s, begins, "")
 	typ, unknown := r.prepared.typeOf(c.Type, c.TypeVersion)
 	if typ == nil {
-		c.Status, c.Reason = types.ResourceStatusDeleteFailed, unknown
-		s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
-		event.Status, event.Reason, event.ID = string(c.Status), unknown, c.LogicalID+"-"+r.engine.newID()
-		r.event(event)
+		r.turn(s, fails, unknown)
 		return
 	}
 	r.noteSnapshot(typ, c.LogicalID, c.PhysicalID, c.Policy)
@@ -484,7 +417,7 @@ func (r *run) deleteRequest(typeName, physicalID string, properties, model objec
 }
 
 // startRevert takes a resource back to its last stable state.
-func (r *run) startRevert(s *stepRow) error {
+func (r *run) startRevert(s *stepRow) {
 	x := r.resources[s.LogicalID]
 	old, _ := x.before()
 	s.Pending = store.JSONOf(old)
@@ -496,31 +429,29 @@ func (r *run) startRevert(s *stepRow) error {
 	}
 	if slices.Contains(r.options.SkipResources, x.LogicalID) {
 		r.reverted(s, x, old)
-		return nil
+		return
 	}
 	typ, unknown := r.prepared.typeOf(old.Type, old.TypeVersion)
 	if typ == nil {
-		x.Status, x.Reason = types.ResourceStatusUpdateFailed, unknown
-		r.touchResource(x)
-		s.State, s.Reason, s.EndedAt = stepFailed, unknown, r.now
-		r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Reason: unknown, Properties: s.Properties})
-		return nil
+		r.turn(s, fails, unknown)
+		return
 	}
 	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
 	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
 	switch {
 	case old.Gone:
-		r.startStatus(s, x)
+		r.turn(s, begins, "")
 		if x.PhysicalID != "" && x.PhysicalID != old.PhysicalID {
 			r.discard(x.LogicalID, x.snapshot(), "")
 			x.PhysicalID = "" // moved to the cleanup
+			r.refresh(x.LogicalID)
 		}
 		s.PhysicalID = ""
 		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get(), Rollback: true})
 	case old.PhysicalID != x.PhysicalID || !changed:
 		r.reverted(s, x, old)
 	default:
-		r.startStatus(s, x)
+		r.turn(s, begins, "")
 		s.PhysicalID = x.PhysicalID
 		previous := x.Properties
 		if !old.Attempted.IsZero() {
@@ -530,13 +461,6 @@ func (r *run) startRevert(s *stepRow) error {
 			Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(), Rollback: true,
 		})
 	}
-	return nil
-}
-
-func (r *run) startStatus(s *stepRow, x *resourceRow) {
-	x.Status, x.Reason = types.ResourceStatusUpdateInProgress, ""
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: s.Properties})
 }
 
 // reverted takes a resource back without a call: its predecessor is still there, or nothing
@@ -545,7 +469,7 @@ func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
 	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
 		x.restore(old)
 		x.Origin = store.JSON[origin]{}
-		r.touchResource(x)
+		r.refresh(x.LogicalID)
 		r.done(s)
 		return
 	}
@@ -553,10 +477,8 @@ func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
 		r.discard(x.LogicalID, x.snapshot(), "")
 	}
 	x.restore(old)
-	x.Origin, x.Status, x.Reason = store.JSON[origin]{}, types.ResourceStatusUpdateComplete, ""
-	r.touchResource(x)
-	r.event(eventRow{LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, Status: string(x.Status), Properties: s.Properties})
-	r.done(s)
+	x.Origin = store.JSON[origin]{}
+	r.turn(s, succeeds, "")
 }
 
 // stringified are properties as events show them.
@@ -596,7 +518,8 @@ func (r *run) secrets() (values []string) {
 
 // call starts the operation of a step.
 func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
-	s.State, s.CallID = stepRunning, r.engine.newID()
+	r.setState(s, stepRunning)
+	s.CallID = r.engine.newID()
 	caller := r.stack.caller()
 	caller.AccessKeyID = r.op.Caller
 	request.Desired, request.Previous = recast(typ, request.Desired), recast(typ, request.Previous)

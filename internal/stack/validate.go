@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,15 +26,18 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 			r.op.Phase = phaseDelete
 			return r.follow(ctx, tx, failed, r.options.HooksFailed)
 		}
-		return r.enter(ctx, tx, phaseDelete)
+		r.enter(phaseDelete)
+		return nil
 	case types.OperationTypeRollback, types.OperationTypeContinueRollback:
 		if r.options.Backward {
-			return r.enter(ctx, tx, phaseMain)
+			r.enter(phaseMain)
+		} else {
+			r.enter(phaseRollback)
 		}
-		return r.enter(ctx, tx, phaseRollback)
+		return nil
 	}
 	r.op.Phase = phaseMain
-	problem := cmpOr(cmpOr(r.options.Problem, r.options.HooksFailed), r.prepared.problem)
+	problem := cmp.Or(r.options.Problem, r.options.HooksFailed, r.prepared.problem)
 	if problem == "" {
 		problem = r.checkAttributes()
 	}
@@ -49,7 +53,8 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 			return r.refuseAll(ctx, tx, problems)
 		}
 	}
-	return r.enter(ctx, tx, phaseMain)
+	r.enter(phaseMain)
+	return nil
 }
 
 // requestedEarly is what follows a reason that ends an operation before it has begun with any
@@ -108,13 +113,15 @@ const (
 // warns reports whether the problem does not prevent the execution of a change set.
 func (p validationProblem) warns() bool { return p.check == checkBuckets }
 
-// details are those of the event of a problem.
-func (p validationProblem) details() store.JSON[eventDetails] {
+// validationEvent is the event of a problem.
+func (e *Engine) validationEvent(op *operationRow, at store.Time, p validationProblem) eventRow {
 	details := eventDetails{ValidationName: p.check, ValidationPath: p.path}
 	if p.warns() {
 		details.ValidationMode = string(types.HookFailureModeWarn)
 	}
-	return store.JSONOf(details)
+	row := newEvent(op, at)
+	row.ID, row.Kind, row.LogicalID, row.Type, row.Reason, row.Details = e.newID(), eventValidation, p.logicalID, p.typeName, p.reason, store.JSONOf(details)
+	return row
 }
 
 // validate validates the known properties of all resources against the schemas of their types.
@@ -224,10 +231,7 @@ func valueAt(value any, at document.Pointer) (any, bool) {
 // operation, an update does not change the stack.
 func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validationProblem) error {
 	for _, p := range problems {
-		r.event(eventRow{
-			ID: r.engine.newID(), Kind: eventValidation, LogicalID: p.logicalID, Type: p.typeName, Reason: p.reason,
-			Details: p.details(),
-		})
+		r.events = append(r.events, r.engine.validationEvent(r.op, r.now, p))
 	}
 	reason := fmt.Sprintf(reasonInvalid, len(problems))
 	status, back := types.StackStatusCreateFailed, transition{phaseRollback, types.StackStatusRollbackInProgress, opFailed}
@@ -235,12 +239,13 @@ func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validation
 		status, back = types.StackStatusUpdateFailed, transition{phaseRollback, types.StackStatusUpdateRollbackInProgress, opFailed}
 	}
 	r.setStatus(status, reason)
-	last := &r.writes.events[len(r.writes.events)-1]
+	last := &r.events[len(r.events)-1]
 	last.DetailedStatus, r.stack.DetailedStatus = types.DetailedStatusValidationFailed, types.DetailedStatusValidationFailed
 	if r.options.OnFailure == types.OnFailureDoNothing {
 		return r.end(ctx, tx, transition{phaseEnd, status, opFailed})
 	}
 	r.beginRollback(back)
 	r.setStatus(back.status, reasonInvalidRollback)
-	return r.enter(ctx, tx, back.next)
+	r.enter(back.next)
+	return nil
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,28 +33,6 @@ func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
 }
 
 func (v values) known() Known { return Known{Resources: v.run.known()} }
-
-// known are the current states of the resources, for plans. It does not contain resources that
-// do not exist yet.
-func (r *run) known() map[string]Resource {
-	if r.provisioned == nil {
-		r.provisioned = make(map[string]Resource, len(r.resources))
-		r.stale = map[string]bool{}
-		for id := range r.resources {
-			r.stale[id] = true
-		}
-	}
-	for id := range r.stale {
-		x := r.resources[id]
-		if x == nil || x.PhysicalID == "" {
-			delete(r.provisioned, id)
-			continue
-		}
-		r.provisioned[id] = x.resource()
-	}
-	clear(r.stale)
-	return r.provisioned
-}
 
 // resource is the row as plans know it.
 func (r *resourceRow) resource() Resource {
@@ -116,7 +95,7 @@ func unevaluated(ctx context.Context, err error) error {
 
 // stackOutputOf reads an output of another stack.
 func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.StackOutputRef) (string, bool, error) {
-	account, region := s.Account, cmpOr(ref.Region, s.Region)
+	account, region := s.Account, cmp.Or(ref.Region, s.Region)
 	if awswire.PartitionOf(region) != awswire.PartitionOf(s.Region) {
 		return "", false, template.ServiceError(fmt.Sprintf("Stack [%s] does not exist", ref.StackName))
 	}
@@ -162,7 +141,7 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 	if err := r.commitImports(ctx, tx); err != nil {
 		return "", err
 	}
-	r.stack.Outputs, r.writes.stack = store.JSONOf(outputs), true
+	r.stack.Outputs = store.JSONOf(outputs)
 	return "", nil
 }
 

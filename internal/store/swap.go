@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/uptrace/bun/schema"
 )
 
 // ErrStale reports that another transaction changed a row first. The caller must read the row
@@ -39,13 +41,7 @@ func Update[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
 	if *before == *row {
 		return nil
 	}
-	from, to := reflect.ValueOf(before).Elem(), reflect.ValueOf(row).Elem()
-	var columns []string
-	for _, field := range tx.Dialect().Tables().Get(reflect.TypeFor[T]()).DataFields {
-		if !field.Value(from).Equal(field.Value(to)) {
-			columns = append(columns, field.Name)
-		}
-	}
+	columns := changedColumns(tx.Dialect().Tables().Get(reflect.TypeFor[T]()), before, row)
 	if len(columns) == 0 {
 		return nil
 	}
@@ -56,13 +52,27 @@ func Update[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
 	return RequireOneRow(result)
 }
 
+// changedColumns are the columns in which a row differs from before.
+func changedColumns[T any](table *schema.Table, before, row *T) (columns []string) {
+	from, to := reflect.ValueOf(before).Elem(), reflect.ValueOf(row).Elem()
+	for _, field := range table.DataFields {
+		if !field.Value(from).Equal(field.Value(to)) {
+			columns = append(columns, field.Name)
+		}
+	}
+	return columns
+}
+
 // RequireOneRow returns ErrStale unless exactly one row was written.
-func RequireOneRow(result sql.Result) error {
+func RequireOneRow(result sql.Result) error { return requireRows(result, 1) }
+
+// requireRows returns ErrStale unless as many rows were written.
+func requireRows(result sql.Result, want int64) error {
 	n, err := result.RowsAffected()
 	switch {
 	case err != nil:
 		return fmt.Errorf("count the rows: %w", err)
-	case n != 1:
+	case n != want:
 		return ErrStale
 	}
 	return nil

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -80,6 +81,68 @@ func TestWakeAll(t *testing.T) {
 		idle(t, s)
 		if got := len(r.seen()); got != len(ids) {
 			t.Errorf("%d workers ran, want %d", got, len(ids))
+		}
+	})
+}
+
+// A placedRow has a primary key of two columns.
+type placedRow struct {
+	bun.BaseModel `bun:"table:placed,alias:p"`
+	Room          string `bun:"room,pk"`
+	Name          string `bun:"name,pk"`
+	N             int64  `bun:"n"`
+	Note          string `bun:"note"`
+}
+
+func TestSave(t *testing.T) {
+	eachStore(t, func(t *testing.T, config Config) {
+		s := open(t, config)
+		_, err := s.writer.ExecContext(t.Context(), "CREATE TABLE placed (room TEXT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (room, name))")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := map[string]placedRow{}
+		save := func(rows ...placedRow) error {
+			now := map[string]*placedRow{}
+			for _, row := range rows {
+				now[row.Room+"/"+row.Name] = &row
+			}
+			return s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return Save(ctx, tx, read, now) })
+		}
+		expect := func(what string, want ...placedRow) {
+			t.Helper()
+			var got []placedRow
+			if err := s.Read().NewSelect().Model(&got).OrderExpr("room, name").Scan(t.Context()); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %+v, want %+v, %v", what, got, want, err)
+			}
+			if len(read) != len(want) {
+				t.Errorf("%s: read is %v", what, read)
+			}
+		}
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		row := func(room, name string, n int64, note string) placedRow {
+			return placedRow{Room: room, Name: name, N: n, Note: note}
+		}
+		must(save(row("1", "a", 1, ""), row("1", "b", 1, ""), row("2", "a", 1, "")))
+		expect("new rows", row("1", "a", 1, ""), row("1", "b", 1, ""), row("2", "a", 1, ""))
+		// What others wrote stays, but for the columns that change.
+		_, err = s.writer.ExecContext(t.Context(), "UPDATE placed SET note = 'theirs'")
+		must(err)
+		must(save(row("1", "a", 2, ""), row("1", "b", 2, ""), row("2", "a", 2, "")))
+		expect("the same change", row("1", "a", 2, "theirs"), row("1", "b", 2, "theirs"), row("2", "a", 2, "theirs"))
+		must(save(row("1", "a", 3, ""), row("1", "b", 4, ""), row("2", "a", 2, "")))
+		expect("two changes", row("1", "a", 3, "theirs"), row("1", "b", 4, "theirs"), row("2", "a", 2, "theirs"))
+		must(save(row("1", "b", 4, "ours"), row("3", "c", 1, "")))
+		expect("deleted, changed and new", row("1", "b", 4, "ours"), row("3", "c", 1, ""))
+		_, err = s.writer.ExecContext(t.Context(), "DELETE FROM placed WHERE room = '3'")
+		must(err)
+		if err := save(row("1", "b", 5, "ours"), row("3", "c", 5, "")); !errors.Is(err, ErrStale) {
+			t.Errorf("a row that another one deleted: %v", err)
 		}
 	})
 }
