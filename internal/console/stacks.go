@@ -313,6 +313,15 @@ func simulatedWords(x *stack.ResourceState) string {
 	return ""
 }
 
+// versions are the version that created a resource or updated it last, and the one that would provision it now,
+// if that is another one.
+func versions(x *stack.ResourceState) string {
+	if x.DefaultVersion == "" || x.DefaultVersion == x.TypeVersion {
+		return x.TypeVersion
+	}
+	return x.TypeVersion + ", now " + x.DefaultVersion
+}
+
 // callsOf is where the calls of the handler of a resource are listed, "" for one that no
 // handler made.
 func (h *stackHead) callsOf(x *stack.ResourceState) string {

@@ -535,3 +535,15 @@ func TestGraph(t *testing.T) {
 		t.Error("a graph that is too large is drawn")
 	}
 }
+
+func TestVersions(t *testing.T) {
+	for want, x := range map[string]stack.ResourceState{
+		"00000001":               {TypeVersion: "00000001", DefaultVersion: "00000001"},
+		"00000002":               {TypeVersion: "00000002"}, // its type is gone
+		"00000001, now 00000003": {TypeVersion: "00000001", DefaultVersion: "00000003"},
+	} {
+		if got := versions(&x); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

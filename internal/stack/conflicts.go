@@ -116,12 +116,7 @@ func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared
 	if options := op.Options.Get(); options.DisableValidation || options.Problem != "" || p.problem != "" {
 		return nil
 	}
-	in := PlanInput{Next: p.deployments[s.DeploymentID], Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
-	for key, typ := range p.types {
-		if key.version == "" {
-			in.Types[key.name] = typ
-		}
-	}
+	in := PlanInput{Next: p.deployments[s.DeploymentID], Types: p.types, References: outside{ctx, e, s}}
 	if in.Resources, err = e.resourcesOf(ctx, s); err != nil {
 		return err
 	}

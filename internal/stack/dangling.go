@@ -120,7 +120,7 @@ func (e *Engine) missingParameters(ctx context.Context, s *stackRow, named []nam
 // missingResource reports whether a resource does not exist. What cannot be looked up, because
 // the server does not have its type or it does not answer in time, counts as existing.
 func (e *Engine) missingResource(ctx context.Context, s *stackRow, typeName, identifier string) (bool, error) {
-	typ, err := e.findType(ctx, s.caller(), typeKey{typeName, ""})
+	typ, err := e.findType(ctx, s.caller(), typeName)
 	var unknown *operation.UnknownTypeError
 	if errors.As(err, &unknown) || err == nil && !importable(typ) {
 		return false, nil

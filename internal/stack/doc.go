@@ -1,13 +1,34 @@
 // Package stack creates, updates, rolls back and deletes stacks of resources.
 //
-// A request is planned before anything is touched: [NewPlan] sets a processed template
-// against what the stack holds and says for each resource what is to happen and why. The
-// plan is a value: a change set shows it, the engine executes it, tests compare it.
+// A request begins an operation on a stack, which goes through phases: main, then cleanup; or after a
+// failure rollback, then rollback-cleanup; or delete. The table in machine.go has which phase follows. A
+// phase has a step for each resource that it may concern. Steps run in the order of their dependencies,
+// many at a time, and each makes at most one call after another: an operation of package operation.
 //
-// The engine executes a plan as a graph. One wake-up per stack advances it: it processes the
-// steps that ended, starts the operations (package operation) of those whose dependencies are
-// done, and moves the stack to its next status, all in one transaction with their events.
-// Operations end on any node and wake the stack.
+// What is done with a resource is decided when the steps that it depends on are done, from what is known
+// then ([Decide]). A change set is a plan ([NewPlan]) of what will be decided: it compares a processed
+// template with what the stack has, with the same functions, and lists as possible what is not known yet.
+// Tests compare the two for random templates.
+//
+// Two kinds of transactions change the rows of an operation:
+//
+//   - One wake-up per stack advances it (run): it takes note of the steps that ended, starts those that
+//     are ready, moves the stack to its next status, and begins and cancels calls.
+//   - Calls end on any node (progress): a report moves its step and the resource, and wakes the stack.
+//
+// Both work on a machine, which has the rows of steps and resources as they are and as they were read. The
+// table turns in resource.go has what a step can do to its resource: the status, the state of the step, and
+// the event, which nothing else appends. One writer writes the rows that differ. The row of the operation is
+// compared and set, so that of two workers one starts over.
+//
+// A crash loses nothing but memory: whatever is decided is in rows before a call begins, a call has a token
+// with which it is repeated, and the next wake-up reads the rows. Between wake-ups a node keeps what it read
+// of the operations that it advances; it is used only if the row of the operation has not changed, and the
+// rows of steps that moved are read again. Columns with JSON have types ([store.JSON]): one that cannot be
+// read ends the operation.
+//
+// An operation uses the default version of each type at the time when it begins a call, whichever version
+// made the resource.
 //
 // Nothing here knows HTTP. Operations take and return the shapes of the SDK and refuse
 // with *awswire.Error in the service's words.

@@ -59,7 +59,7 @@ func (f driftFinder) find(ctx context.Context, x *resourceRow) (driftRow, map[st
 		StackID: x.StackID, LogicalID: x.LogicalID, PhysicalID: x.PhysicalID, Type: x.Type, CheckedAt: f.engine.now(),
 		Status: types.StackResourceDriftStatusNotChecked,
 	}
-	typ, err := f.engine.findType(ctx, f.stack.caller(), typeKey{x.Type, x.TypeVersion})
+	typ, err := f.engine.findType(ctx, f.stack.caller(), x.Type)
 	var unknown *operation.UnknownTypeError
 	switch {
 	case errors.As(err, &unknown):

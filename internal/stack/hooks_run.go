@@ -52,11 +52,11 @@ var hookPoints = map[action]invoke.Action{
 }
 
 // hookedCall starts the operation of a step when the hooks that see the resource let it pass.
-// The properties are those of the resource after and before.
-func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) {
+// The properties are those of the resource after and before. It reports whether there are no hooks to wait for.
+func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) bool {
 	r.call(s, typ, request)
 	if len(r.prepared.hooks) == 0 || r.options.Backward || s.Action == actionDelete && !r.deletesStack() {
-		return
+		return true
 	}
 	target := hook.Target{
 		Kind: hook.Resource, Name: typ.Name, Action: hookPoints[s.Action], LogicalID: s.LogicalID, StackName: r.stack.Name, RoleARN: r.stack.RoleARN,
@@ -66,7 +66,7 @@ func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Requ
 	}
 	hooks := r.prepared.hooks.For(target)
 	if len(hooks) == 0 {
-		return
+		return true
 	}
 	last := len(r.writes.begin) - 1
 	spec := r.writes.begin[last]
@@ -77,6 +77,7 @@ func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Requ
 		StackID: r.stack.ARN, ChangeSetID: r.op.ChangeSetID, Desired: recast(typ, desired), Previous: recast(typ, previous),
 		Secrets: spec.Request.Secrets, Hooks: hooks, Then: &spec,
 	})
+	return false
 }
 
 // deletesStack reports whether the deletion of the whole stack was requested. What else is
@@ -213,6 +214,9 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 		return false, errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
 	}
 	p.turn(s, hooked, hooksComplete[s.Action])
+	if s.Action == actionRemake {
+		p.turn(s, removes, "")
+	}
 	return true, p.write(ctx, tx) // the step goes on: there is nothing for the stack to do
 }
 

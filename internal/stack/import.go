@@ -185,7 +185,7 @@ func (e *Engine) checkImportRequest(ctx context.Context, s *stackRow, row *deplo
 // planImport makes the plan of an IMPORT change set, without a look at the resources.
 func (e *Engine) planImport(ctx context.Context, s *stackRow, input PlanInput, options changeSetOptions) (*Plan, error) {
 	find := func(name string) (*operation.Type, error) {
-		typ, err := e.findType(ctx, s.caller(), typeKey{name, ""})
+		typ, err := e.findType(ctx, s.caller(), name)
 		var unknown *operation.UnknownTypeError
 		if errors.As(err, &unknown) {
 			return nil, nil
@@ -461,7 +461,7 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 // desired model is the current one.
 func (r *run) startTag(s *stepRow) error {
 	x := r.resources[s.LogicalID]
-	typ, _ := r.prepared.typeOf(x.Type, x.TypeVersion)
+	typ, _ := r.prepared.typeOf(x.Type)
 	if typ == nil {
 		return errUnprepared
 	}

@@ -43,6 +43,7 @@ const (
 	actionImport  action = "import"
 	actionTag     action = "tag"     // put the tags of the stack on what was imported
 	actionRelease action = "release" // release an imported resource
+	actionUnmake  action = "unmake"  // delete the successor of a resource that is gone, then revert
 	actionDelete  action = "delete"
 	actionRevert  action = "revert" // back to the last stable state
 	actionSignal  action = "signal" // wait for signals after the create

@@ -1,12 +1,15 @@
 package stack
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -26,6 +29,26 @@ func newTimeID() string {
 		return uuid.NewString() // the clock cannot be read
 	}
 	return id.String()
+}
+
+// generatedID is the physical id that a custom resource is deleted by if its provider never
+// reported one. The same call has the same id.
+func generatedID(stackName, logicalID, callID string) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	sum := sha256.Sum256([]byte(callID))
+	suffix := make([]byte, 12)
+	for i := range suffix {
+		suffix[i] = letters[int(sum[i])%len(letters)]
+	}
+	return stackName + "-" + logicalID + "-" + string(suffix)
+}
+
+// nestedName is the name of a nested stack: PARENT-LOGICALID-SUFFIX, the same for each call
+// of an operation.
+func nestedName(request operation.Request) string {
+	sum := sha256.Sum256([]byte(request.Token))
+	suffix := strings.ToUpper(base32.StdEncoding.EncodeToString(sum[:]))[:12]
+	return operation.NamePrefix(request.StackName, request.LogicalID, 128-1-len(suffix)) + "-" + suffix
 }
 
 // identifierModel is the model that identifies a resource: the values of its primary

@@ -3,8 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"maps"
@@ -93,10 +91,29 @@ func (e *Engine) nestedProgress(ctx context.Context, request operation.Request, 
 		return finished(s.ARN, nestedModel(request.Desired, s))
 	case back:
 		return finished(s.ARN, nestedModel(request.Desired, s))
-	case request.Action == invoke.Update:
-		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, s.Reason)
 	}
-	return refused(s.ARN, reasonNested, s.ARN, verb, cmp.Or(s.Reason, "Currently in "+string(s.Status)+"."))
+	reason, err := e.failureOf(ctx, s)
+	switch {
+	case err != nil:
+		return operation.Progress{}, err
+	case request.Action == invoke.Update:
+		return refused(s.ARN, reasonNestedUpdate, s.ARN, s.Status, reason)
+	}
+	return refused(s.ARN, reasonNested, s.ARN, verb, cmp.Or(reason, "Currently in "+string(s.Status)+"."))
+}
+
+// failureOf is why a nested stack failed: the reason of the stack, or if it has been rolled back, of the rollback.
+func (e *Engine) failureOf(ctx context.Context, s *stackRow) (string, error) {
+	if s.Reason != "" {
+		return s.Reason, nil
+	}
+	var rows []eventRow
+	err := e.store.Read().NewSelect().Model(&rows).Column("reason").OrderExpr("seq DESC").Limit(1).
+		Where("stack_id = ? AND physical_id = ? AND status IN (?, ?)", s.ID, s.ARN, types.StackStatusRollbackInProgress, types.StackStatusUpdateRollbackInProgress).Scan(ctx)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return strings.TrimSpace(strings.TrimSuffix(rows[0].Reason, reasonRollbackRequested)), nil
 }
 
 // beginNested starts the operation on a nested stack. It is safe to repeat: an operation has
@@ -186,14 +203,6 @@ func (e *Engine) stopNested(ctx context.Context, s *stackRow) (operation.Progres
 		}
 		return e.cancelUpdate(ctx, tx, current, "")
 	})
-}
-
-// nestedName is the name of a nested stack: PARENT-LOGICALID-SUFFIX, the same for each call
-// of an operation.
-func nestedName(request operation.Request) string {
-	sum := sha256.Sum256([]byte(request.Token))
-	suffix := strings.ToUpper(base32.StdEncoding.EncodeToString(sum[:]))[:12]
-	return operation.NamePrefix(request.StackName, request.LogicalID, 128-1-len(suffix)) + "-" + suffix
 }
 
 // nestedInput is the deployment from the properties of a nested stack.

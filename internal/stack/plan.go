@@ -119,10 +119,6 @@ type Change struct {
 	// Live is what a drift-aware change set found of the resource, nil in others.
 	Live *LiveState `json:"live,omitempty"`
 
-	// DependsOn are the logical ids that must be done before. For a Remove, those that must be
-	// deleted before.
-	DependsOn []string `json:"dependsOn,omitempty"`
-
 	// Before and After are the contexts of the resource in a change set, with unknown values
 	// as {{changeSet:KNOWN_AFTER_APPLY}}; they may be nil.
 	Before json.RawMessage `json:"before,omitempty"`

@@ -33,7 +33,6 @@ func NewPlan(in PlanInput) (*Plan, error) {
 	if err := p.removals(); err != nil {
 		return nil, err
 	}
-	p.order()
 	plan := &Plan{Changes: make([]Change, 0, len(p.changes))}
 	for _, id := range slices.Sorted(maps.Keys(p.changes)) {
 		plan.Changes = append(plan.Changes, *p.changes[id])
@@ -230,18 +229,6 @@ func (d *Deployment) resource(id string) *template.Resource {
 		return r
 	}
 	return nil
-}
-
-// order fills in what each change waits for.
-func (p *planner) order() {
-	waits := nearest(p.graph, func(id string) bool { c := p.changes[id]; return c != nil && c.Action != types.ChangeActionRemove })
-	gone := DeletionOrder(p.in.Resources, func(id string) bool { c := p.changes[id]; return c != nil && c.Action == types.ChangeActionRemove })
-	for id, c := range p.changes {
-		c.DependsOn = waits[id]
-		if c.Action == types.ChangeActionRemove {
-			c.DependsOn = gone[id]
-		}
-	}
 }
 
 // desired is a resource as a template wants it.

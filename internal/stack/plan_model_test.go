@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,12 +126,15 @@ func (m *stackModel) apply(t testing.TB, plan *Plan, next *Deployment) {
 		}
 		m.do(id, r.Type, decision)
 	}
-	for _, id := range topological(DeletionOrder(m.resources, func(id string) bool {
-		c := plan.Change(id)
-		return c != nil && c.Action == types.ChangeActionRemove
-	})) {
-		m.done = append(m.done, "delete "+id)
-		delete(m.resources, id)
+	needs := map[string][]string{}
+	for id, r := range m.resources {
+		needs[id] = r.DependsOn
+	}
+	for _, id := range slices.Backward(topological(needs)) {
+		if c := plan.Change(id); c != nil && c.Action == types.ChangeActionRemove {
+			m.done = append(m.done, "delete "+id)
+			delete(m.resources, id)
+		}
 	}
 	m.deployed = next
 }

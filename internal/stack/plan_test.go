@@ -237,34 +237,6 @@ func TestPlanMasksNoEcho(t *testing.T) {
 	}
 }
 
-func TestPlanOrder(t *testing.T) {
-	m := newStackModel(testTypes(t))
-	// D needs C needs B needs A, but C stays as it is.
-	source := things("D: {DependsOn: C, Properties: {Size: 1}}", "C: {Properties: {Note: !Ref B}}", "B: {DependsOn: [A], Properties: {Size: 1}}", "A: {Properties: {Size: 1}}")
-	first := deployment(t, source, nil)
-	plan := m.plan(t, first)
-	for id, want := range map[string][]string{"A": nil, "B": {"A"}, "C": {"B"}, "D": {"C"}} {
-		if got := plan.Change(id).DependsOn; !slices.Equal(got, want) {
-			t.Errorf("%s waits for %v, want %v", id, got, want)
-		}
-	}
-	m.apply(t, plan, first)
-	plan = m.plan(t, deployment(t, strings.ReplaceAll(source, "Size: 1", "Size: 2"), nil))
-	if plan.Change("C") != nil {
-		t.Fatal("C changes")
-	}
-	if got := plan.Change("D").DependsOn; !slices.Equal(got, []string{"B"}) {
-		t.Errorf("D waits for %v, want B: what is between them stays", got)
-	}
-	deleted := m.plan(t, nil)
-	for id, want := range map[string][]string{"A": {"B"}, "B": {"C"}, "C": {"D"}, "D": nil} {
-		c := deleted.Change(id)
-		if c.Action != types.ChangeActionRemove || !slices.Equal(c.DependsOn, want) {
-			t.Errorf("deletion: %s %s waits for %v, want %v", c.Action, id, c.DependsOn, want)
-		}
-	}
-}
-
 func TestPlanAfterFailures(t *testing.T) {
 	m := newStackModel(testTypes(t))
 	first := deployment(t, things("A: {Properties: {Size: 1}}", "B: {Properties: {Size: 1}}"), nil)

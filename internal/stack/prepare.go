@@ -25,10 +25,10 @@ type prepared struct {
 	operationID string
 	deployments map[string]*Deployment // by id
 	rows        map[string]*deploymentRow
-	types       map[typeKey]*operation.Type
-	unknown     map[typeKey]string // errors for missing types
-	dynamic     map[string]string  // values of {{resolve:ssm:…}}, by the whole text
-	problem     string             // what is wrong with the parameters, "" for nothing
+	types       map[string]*operation.Type // default versions, by name
+	unknown     map[string]string          // errors for missing types
+	dynamic     map[string]string          // values of {{resolve:ssm:…}}, by the whole text
+	problem     string                     // what is wrong with the parameters, "" for nothing
 	conflicts   []validationProblem
 	hooks       hook.Set
 
@@ -49,8 +49,6 @@ func (p *prepared) again() *prepared {
 	return &old
 }
 
-type typeKey struct{ name, version string }
-
 // errUnprepared reports that a transaction needs data that was not prepared.
 var errUnprepared = errors.New("the operation changed while it was prepared")
 
@@ -67,7 +65,7 @@ func (e *Engine) prepare(ctx context.Context, stackID string, known *prepared) (
 	}
 	p := &prepared{
 		operationID: s.OperationID, deployments: map[string]*Deployment{}, rows: map[string]*deploymentRow{},
-		types: map[typeKey]*operation.Type{}, unknown: map[typeKey]string{}, dynamic: map[string]string{}, references: map[string][]template.DynamicReference{},
+		types: map[string]*operation.Type{}, unknown: map[string]string{}, dynamic: map[string]string{}, references: map[string][]template.DynamicReference{},
 	}
 	for _, id := range []string{s.DeploymentID, s.StableDeploymentID} {
 		if id == "" || p.has(id) {
@@ -103,50 +101,35 @@ func (p *prepared) has(deploymentID string) bool {
 	return deploymentID == "" || p.deployments[deploymentID] != nil
 }
 
-// prepareTypes finds the current types of the template, and those that the resources were
-// created with.
+// prepareTypes finds the types of the templates and of what the stack has, in the versions that are the
+// default ones now: an operation uses them for whatever it begins, also for what another version made.
 func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) error {
-	keys := map[typeKey]bool{}
+	names := map[string]bool{}
 	for _, d := range p.deployments {
 		for _, r := range d.Template.Resources {
-			keys[typeKey{r.Type, ""}] = true
+			names[r.Type] = true
 		}
 	}
 	for _, table := range []string{"stack_resources", "stack_cleanup"} {
-		var rows []struct {
-			Type        string `bun:"type"`
-			TypeVersion string `bun:"type_version"`
-		}
-		err := e.store.Read().NewSelect().TableExpr(table).Column("type", "type_version").Distinct().Where("stack_id = ?", s.ID).Scan(ctx, &rows)
-		if err != nil {
+		var found []string
+		if err := e.store.Read().NewSelect().TableExpr(table).Column("type").Distinct().Where("stack_id = ?", s.ID).Scan(ctx, &found); err != nil {
 			return fmt.Errorf("read the types of the stack: %w", err)
 		}
-		for _, row := range rows {
-			keys[typeKey{row.Type, row.TypeVersion}] = true
-			keys[typeKey{row.Type, ""}] = true
+		for _, name := range found {
+			names[name] = true
 		}
 	}
-	for key := range keys {
-		if err := e.prepareType(ctx, s.caller(), key, p); err != nil {
-			return err
+	for name := range names {
+		found, err := e.findType(ctx, s.caller(), name)
+		var unknown *operation.UnknownTypeError
+		switch {
+		case errors.As(err, &unknown):
+			p.unknown[name] = "Template format error: Unrecognized resource types: " + bracketed([]string{name})
+		case err != nil:
+			return fmt.Errorf("find the type %s: %w", name, err)
+		default:
+			p.types[name] = found
 		}
-	}
-	return nil
-}
-
-func (e *Engine) prepareType(ctx context.Context, caller awswire.Caller, key typeKey, p *prepared) error {
-	found, err := e.findType(ctx, caller, key)
-	var unknown *operation.UnknownTypeError
-	switch {
-	case errors.As(err, &unknown):
-		p.unknown[key] = "Template format error: Unrecognized resource types: " + bracketed([]string{key.name})
-		return nil
-	case err != nil:
-		return fmt.Errorf("find the type %s: %w", key.name, err)
-	}
-	p.types[key] = found
-	if found.Version != key.version {
-		p.types[typeKey{key.name, found.Version}] = found
 	}
 	return nil
 }
@@ -210,15 +193,9 @@ func (p *prepared) referencesHash(properties any) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// typeOf returns a version of a type, or the current one if that version no longer exists.
-func (p *prepared) typeOf(name, version string) (*operation.Type, string) {
-	if found := p.types[typeKey{name, version}]; found != nil {
-		return found, ""
-	}
-	if found := p.types[typeKey{name, ""}]; found != nil {
-		return found, ""
-	}
-	return nil, p.unknown[typeKey{name, ""}]
+// typeOf returns a type, or why there is none.
+func (p *prepared) typeOf(name string) (*operation.Type, string) {
+	return p.types[name], p.unknown[name]
 }
 
 // loadDeployment reads a deployment and makes what evaluates it. Nil is a budget of its own.

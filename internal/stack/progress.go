@@ -94,16 +94,21 @@ func (p *progress) note() {
 		p.done(s)
 	case s.State == stepCancelled && p.resource != nil:
 		p.noteStopped(ended, gone)
-	case !report.Terminal() && (s.Action == actionDelete || s.Action == actionRemake):
+	case !report.Terminal() && (s.Action == actionDelete || s.Action == actionRemake || s.Action == actionUnmake):
 	case s.Action == actionDelete && gone:
 		p.deleted()
 	case s.Action == actionDelete:
 		p.turn(s, fails, p.reason())
 	case s.Action == actionRemake && gone:
+		p.turn(s, removed, "")
 		p.noteGone()
 		p.again(s, actionReplace, reasonGone)
-		s.PhysicalID = ""
-	case s.Action == actionRemake:
+	case s.Action == actionUnmake && gone:
+		p.turn(s, removed, "")
+		p.noteUnmade()
+		p.again(s, actionRevert, reasonGone)
+	case s.Action == actionUnmake && p.forced():
+	case s.Action == actionRemake, s.Action == actionUnmake:
 		p.turn(s, fails, p.reason())
 	default:
 		p.noteIdentifier()
@@ -196,6 +201,7 @@ func (p *progress) succeed() {
 		s.PhysicalID = x.PhysicalID
 		p.turn(s, succeeds, "")
 		p.again(s, actionTag, "") // the tags of the stack are put on it next
+		s.PhysicalID = x.PhysicalID
 		return
 	}
 	if after.Signals != nil && s.Action != actionUpdate && s.Action != actionTag && s.Action != actionRevert {
@@ -209,7 +215,7 @@ func (p *progress) succeed() {
 // complete ends a step with the event of its success.
 func (p *progress) complete() {
 	s, x := p.step, p.resource
-	if s.Action == actionRevert {
+	if s.Action == actionRevert || s.Action == actionUnmake {
 		x.Origin = store.JSON[origin]{}
 	}
 	s.PhysicalID = x.PhysicalID
@@ -231,7 +237,6 @@ func (p *progress) fail() {
 	if s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
 		if options.OnFailure != types.OnFailureDoNothing {
 			p.again(s, actionReplace, "")
-			s.PhysicalID = ""
 			return
 		}
 		reason = reasonNoReplacement
@@ -268,7 +273,7 @@ func (p *progress) forced() bool {
 	}
 	old := p.step.Pending.Get()
 	p.leftover()
-	if old.PhysicalID == "" { // of an update
+	if old.PhysicalID == "" || old.Gone { // of an update, or of what cannot be created again
 		old.PhysicalID, old.Model = p.resource.PhysicalID, p.resource.Model
 	}
 	p.resource.restore(old)
@@ -332,11 +337,22 @@ func (p *progress) noteStopped(ended, gone bool) {
 		p.attempted()
 	case actionRemake:
 		if gone {
+			p.turn(s, removed, "")
 			p.noteGone()
+		}
+	case actionUnmake:
+		if gone {
+			p.turn(s, removed, "")
+			p.noteUnmade()
 		}
 	default:
 		p.leftover()
 	}
+}
+
+// noteUnmade notes that the successor of a resource was deleted, which is to be created again.
+func (p *progress) noteUnmade() {
+	p.resource.PhysicalID, p.resource.Model = "", object{}
 }
 
 // noteGone notes that the resource was deleted before its successor was created.

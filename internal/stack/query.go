@@ -183,7 +183,8 @@ const maxOperations = 20
 // A ResourceState is the current state of a resource of a stack.
 type ResourceState struct {
 	LogicalID, PhysicalID string
-	Type, TypeVersion     string
+	Type, TypeVersion     string               // the version that created it, or updated it last
+	DefaultVersion        string               // the version that would provision it now
 	Status                types.ResourceStatus // "" of one that waits for others to be created first
 	Reason                string
 	DependsOn             []string // logical ids, implied ones included
@@ -259,7 +260,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 		}
 	}
 	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
-	return out, e.markSimulated(ctx, s.caller(), out)
+	return out, e.markTypes(ctx, s.caller(), out)
 }
 
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
@@ -309,23 +310,23 @@ func (e *Engine) templateTypes(ctx context.Context, deploymentID string) (map[st
 	return out, nil
 }
 
-// markSimulated finds out which resources have no handler behind them.
-func (e *Engine) markSimulated(ctx context.Context, caller awswire.Caller, resources []ResourceState) error {
-	known := map[[2]string]bool{}
+// markTypes finds out which versions would provision the resources now, and which are simulated.
+func (e *Engine) markTypes(ctx context.Context, caller awswire.Caller, resources []ResourceState) error {
+	known := map[string]*operation.Type{}
 	for i := range resources {
 		x := &resources[i]
-		key := [2]string{x.Type, x.TypeVersion}
-		simulated, seen := known[key]
+		typ, seen := known[x.Type]
 		if !seen && x.Type != "" {
-			typ, err := e.config.Types.Type(ctx, caller, x.Type, x.TypeVersion)
+			var err error
 			var unknown *operation.UnknownTypeError
-			if err != nil && !errors.As(err, &unknown) {
+			if typ, err = e.findType(ctx, caller, x.Type); err != nil && !errors.As(err, &unknown) {
 				return err
 			}
-			simulated = err == nil && typ.Simulated
-			known[key] = simulated
+			known[x.Type] = typ
 		}
-		x.Simulated = simulated
+		if typ != nil {
+			x.Simulated, x.DefaultVersion = typ.Simulated, typ.Version
+		}
 	}
 	return nil
 }

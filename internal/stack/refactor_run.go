@@ -104,7 +104,7 @@ func (r *refactoring) findType(ctx context.Context, name string) error {
 	if _, found := r.types[name]; found {
 		return nil
 	}
-	typ, err := r.engine.findType(ctx, r.stacks[0].row.caller(), typeKey{name, ""})
+	typ, err := r.engine.findType(ctx, r.stacks[0].row.caller(), name)
 	var unknown *operation.UnknownTypeError
 	if err != nil && !errors.As(err, &unknown) {
 		return fmt.Errorf("find the type %s: %w", name, err)

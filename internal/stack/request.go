@@ -306,7 +306,7 @@ func (e *Engine) knownTypes(ctx context.Context, caller awswire.Caller) func(nam
 		case template.IsModuleType(name):
 			known = e.hasModule(ctx, caller, name)
 		default:
-			typ, err := e.findType(ctx, caller, typeKey{name, ""})
+			typ, err := e.findType(ctx, caller, name)
 			var unknown *operation.UnknownTypeError
 			known = !errors.As(err, &unknown) && (typ == nil || typ.Provisionable())
 		}
@@ -315,9 +315,9 @@ func (e *Engine) knownTypes(ctx context.Context, caller awswire.Caller) func(nam
 	}
 }
 
-// findType finds a type of the engine itself, or one of the configuration.
-func (e *Engine) findType(ctx context.Context, caller awswire.Caller, key typeKey) (*operation.Type, error) {
-	return e.config.Types.Type(ctx, caller, key.name, key.version)
+// findType finds the default version of a type, which every operation uses.
+func (e *Engine) findType(ctx context.Context, caller awswire.Caller, name string) (*operation.Type, error) {
+	return e.config.Types.Type(ctx, caller, name, "")
 }
 
 // allowedTypes refuses resources of types that a request does not allow.

@@ -114,7 +114,9 @@ const (
 	fails      turn = "fails" // also before anything was called
 	cancelled  turn = "cancelled"
 	retains    turn = "retains" // the resource is not deleted
-	hooked     turn = "hooked"  // a hook has a result
+	removes    turn = "removes" // the resource begins to be deleted before another one takes its place
+	removed    turn = "removed"
+	hooked     turn = "hooked" // a hook has a result
 )
 
 // An effect is what a turn changes, and its event.
@@ -122,6 +124,7 @@ type effect struct {
 	status   func(of *statuses) types.ResourceStatus // nil: the status and the reason of the resource stay
 	reason   bool                                    // the resource has the reason of the event
 	state    stepState                               // "": that of the step stays
+	shown    types.ResourceStatus                    // of the event, "": that of the resource
 	detailed types.DetailedStatus                    // of the event
 	random   bool                                    // the event has a random id, and no properties
 }
@@ -134,6 +137,8 @@ var turns = map[turn]effect{
 	fails:      {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: stepFailed},
 	cancelled:  {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: stepCancelled},
 	retains:    {status: func(of *statuses) types.ResourceStatus { return of.skipped }, reason: true, state: stepDone},
+	removes:    {shown: types.ResourceStatusDeleteInProgress, random: true},
+	removed:    {shown: types.ResourceStatusDeleteComplete, random: true},
 	hooked:     {random: true},
 }
 
@@ -159,7 +164,7 @@ func (m *machine) turnHooked(s *stepRow, how turn, reason string, details store.
 		if e.reason {
 			x.Reason = reason
 		}
-		row.Type, row.PhysicalID, row.Status = x.Type, cmp.Or(s.PhysicalID, x.PhysicalID), string(x.Status)
+		row.Type, row.PhysicalID, row.Status = x.Type, cmp.Or(s.PhysicalID, x.PhysicalID), string(cmp.Or(e.shown, x.Status))
 		m.refresh(x.LogicalID)
 	}
 	if e.random || c != nil {
@@ -187,7 +192,7 @@ func (m *machine) done(s *stepRow) { m.setState(s, stepDone) }
 
 // again has a step wait to do something else with its resource.
 func (m *machine) again(s *stepRow, what action, reason string) {
-	s.Action, s.Reason, s.CallID = what, reason, ""
+	s.Action, s.Reason, s.CallID, s.PhysicalID = what, reason, "", ""
 	m.setState(s, stepWaiting)
 }
 

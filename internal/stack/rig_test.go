@@ -101,6 +101,7 @@ type world struct {
 	scripts map[string][]behavior     // by "CREATE A": what the next calls do
 	calls   []string                  // "CREATE A"
 	seen    []operation.Request
+	reads   []string          // "A VERSION"
 	values  map[string]string // of dynamic references, and of stored parameters
 	objects map[string]string // templates by their URL
 	own     operation.Types   // of the engine
@@ -278,6 +279,8 @@ func (w *world) begin(request operation.Request) behavior {
 	if request.Action != invoke.Read {
 		w.calls = append(w.calls, call)
 		w.seen = append(w.seen, request)
+	} else {
+		w.reads = append(w.reads, request.LogicalID+" "+request.Version)
 	}
 	if list := w.scripts[call]; len(list) > 0 {
 		w.scripts[call] = list[1:]

@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // CancelUpdateStack stops an update: running steps finish, no new ones start, and the stack is
@@ -188,4 +192,198 @@ func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *c
 		return nil, err
 	}
 	return out, nil
+}
+
+// planRollback has a step for each resource that is to go back to its last stable state:
+// all of a stack that was being created are deleted.
+func (r *run) planRollback() {
+	if r.stack.Status == types.StackStatusRollbackInProgress {
+		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
+		return
+	}
+	r.rebindAll()
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		x := r.resources[id]
+		if x.fresh() && r.stack.Status == types.StackStatusImportRollbackInProgress {
+			r.step(id, "", actionRelease, nil)
+		}
+		if old, changed := x.before(); changed {
+			r.step(id, "", actionRevert, old.DependsOn.Get())
+		}
+	}
+}
+
+// rebindAll marks the resources that depend on one that is gone: that is made again, with another
+// identifier, so that those which refer to it go back to something else than they were.
+func (r *run) rebindAll() {
+	dependents := map[string][]string{} // in the last stable state
+	var next []string
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		x := r.resources[id]
+		before, changed := x.before()
+		switch {
+		case x.fresh():
+			continue
+		case !changed:
+			before = x.snapshot()
+		}
+		for _, on := range before.DependsOn.Get() {
+			dependents[on] = append(dependents[on], id)
+		}
+		if before.Gone {
+			next = append(next, id)
+		}
+	}
+	marked := map[string]bool{}
+	for len(next) > 0 {
+		id := next[0]
+		next = next[1:]
+		for _, dependent := range dependents[id] {
+			if marked[dependent] {
+				continue
+			}
+			marked[dependent] = true
+			x := r.resources[dependent]
+			r.remember(x)
+			x.setBefore(func(before *snapshot) { before.Rebound = true })
+			next = append(next, dependent)
+		}
+	}
+}
+
+// startRevert takes a resource back to its last stable state.
+func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
+	x := r.resources[s.LogicalID]
+	was, _ := x.before()
+	typ, unknown := r.prepared.typeOf(was.Type)
+	old, problem, err := r.rebound(ctx, tx, s.LogicalID, typ, was)
+	if err != nil {
+		return err
+	}
+	s.Properties = old.Shown.Text()
+	if old.Shown.IsZero() && r.hidesSecrets(x.LogicalID) {
+		s.Properties = encode(map[string]any{template.Mask: template.Mask})
+	} else if old.Shown.IsZero() {
+		s.Properties = stringified(old.Properties.Get()).Text()
+	}
+	if slices.Contains(r.options.SkipResources, x.LogicalID) {
+		if was.Gone {
+			x.forgetGone(was)
+			was.PhysicalID, was.Model = x.PhysicalID, x.Model // what was made in its place, if anything
+		}
+		r.reverted(s, x, was)
+		return nil
+	}
+	if problem = cmp.Or(unknown, problem); problem != "" {
+		r.turn(s, fails, problem)
+		return nil
+	}
+	if typ == nil {
+		return errUnprepared
+	}
+	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
+	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
+	switch {
+	case old.Gone:
+		r.remake(s, x, old, typ)
+	case old.PhysicalID == x.PhysicalID && !changed, old.PhysicalID != x.PhysicalID && old.Properties.Equal(was.Properties):
+		r.reverted(s, x, old)
+	default:
+		r.revert(s, x, was, old, typ)
+	}
+	return nil
+}
+
+// rebound is what a resource goes back to: what it was, or that with the identifiers that others have
+// now. What only a new resource could have stays as it was.
+func (r *run) rebound(ctx context.Context, tx *store.Tx, logicalID string, typ *operation.Type, was snapshot) (old snapshot, problem string, err error) {
+	if !was.Rebound || r.stable == nil || r.stable.resource(logicalID) == nil {
+		return was, "", nil
+	}
+	state, err := r.stable.desired(r.stable.resource(logicalID), Known{Resources: r.known(), Outside: values{run: r, ctx: ctx, tx: tx}})
+	if err != nil {
+		if failure := unevaluated(ctx, err); failure != nil {
+			return was, "", failure
+		}
+		return was, evaluationProblem(err), nil
+	}
+	for _, d := range differences(was.Properties.Get(), state.Properties, typ) {
+		if d.recreation == types.RequiresRecreationAlways || template.HasUnknown(any(state.Properties)) {
+			return was, "", nil
+		}
+	}
+	old = was
+	old.Properties, old.Shown = store.JSONOf(state.Properties), stringified(state.properties())
+	return old, "", nil
+}
+
+// revert updates a resource to what it was: the resource itself, or its predecessor, which still exists.
+func (r *run) revert(s *stepRow, x *resourceRow, was, old snapshot, typ *operation.Type) {
+	r.turn(s, begins, "")
+	if x.PhysicalID != old.PhysicalID {
+		if x.PhysicalID != "" {
+			r.discard(x.LogicalID, x.snapshot(), "")
+		}
+		x.restore(was)
+		r.refresh(x.LogicalID)
+	}
+	previous := x.Properties
+	if !old.Attempted.IsZero() {
+		previous = old.Attempted
+	}
+	old.TypeVersion = typ.Version
+	s.PhysicalID, s.Pending = x.PhysicalID, store.JSONOf(old)
+	r.call(s, typ, operation.Request{
+		Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(), Rollback: true,
+	})
+}
+
+// remake creates a resource again that was deleted for its successor. The successor is deleted first, as
+// the resource was: there may be only one of them.
+func (r *run) remake(s *stepRow, x *resourceRow, old snapshot, typ *operation.Type) {
+	if s.Reason != reasonGone {
+		r.turn(s, begins, "")
+	}
+	x.forgetGone(old)
+	for _, id := range slices.Sorted(maps.Keys(r.cleanup)) { // a creation of the successor that failed
+		if c := r.cleanup[id]; x.PhysicalID == "" && c.LogicalID == x.LogicalID && c.Status == "" && c.PhysicalID != old.PhysicalID {
+			x.PhysicalID, x.Properties, x.Model = c.PhysicalID, c.Properties, c.Model
+			delete(r.cleanup, id)
+		}
+	}
+	r.refresh(x.LogicalID)
+	old.TypeVersion = typ.Version
+	s.Reason, s.PhysicalID, s.Pending = "", x.PhysicalID, store.JSONOf(old)
+	if x.PhysicalID == "" {
+		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get(), Rollback: true})
+		return
+	}
+	s.Action = actionUnmake
+	r.turn(s, removes, "")
+	r.call(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
+}
+
+// forgetGone removes the identifier of a resource that was deleted.
+func (r *resourceRow) forgetGone(was snapshot) {
+	if r.PhysicalID == was.PhysicalID {
+		r.PhysicalID, r.Model = "", object{}
+	}
+}
+
+// reverted takes a resource back without a call: its predecessor is still there, or nothing
+// was changed.
+func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
+	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
+		x.restore(old)
+		x.Origin = store.JSON[origin]{}
+		r.refresh(x.LogicalID)
+		r.done(s)
+		return
+	}
+	if x.PhysicalID != old.PhysicalID && x.PhysicalID != "" {
+		r.discard(x.LogicalID, x.snapshot(), "")
+	}
+	x.restore(old)
+	x.Origin = store.JSON[origin]{}
+	r.turn(s, succeeds, "")
 }

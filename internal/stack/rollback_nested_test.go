@@ -343,3 +343,25 @@ func TestNestedResourcesAreCounted(t *testing.T) {
 	refusedWith(t, g.checkNesting(t.Context(), root, s, 501), "ValidationError",
 		"Number of resources in the stack and its nested stacks, 2501, is greater than maximum allowed, 2500")
 }
+
+// TestNestedReasons has nested stacks fail and roll back: their parents name the reason of the failure.
+func TestNestedReasons(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	g := onSQLite(t)
+	g.world.offers("https://t/n", things("X: {}"))
+	g.world.offers("https://t/more", things("X: {}", "Y: {DependsOn: X}"))
+	expect := func(name, want string) {
+		t.Helper()
+		story := g.story(name)
+		if !slices.ContainsFunc(story, func(row string) bool { return strings.HasPrefix(row, "N ") && strings.HasSuffix(row, want+")") }) {
+			t.Errorf("no event of N ends with %q: %q", want, story)
+		}
+	}
+	g.world.script("CREATE X", no)
+	g.create(&cloudformation.CreateStackInput{StackName: aws.String("one"), TemplateBody: aws.String(things(nests("N", "n")))})
+	expect("one", " was not successfully created: The following resource(s) failed to create: [X].")
+	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things(nests("N", "n")))})
+	g.world.script("CREATE Y", no)
+	g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things(nests("N", "more")))})
+	expect("s", " was not successfully updated. Currently in UPDATE_ROLLBACK_COMPLETE with reason: The following resource(s) failed to create: [Y].")
+}

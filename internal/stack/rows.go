@@ -250,6 +250,10 @@ type snapshot struct {
 	// creates it again.
 	Gone bool `json:"gone,omitempty"`
 
+	// Rebound means that a rollback evaluates the properties again, because what the resource refers
+	// to is created again and has another identifier.
+	Rebound bool `json:"rebound,omitempty"`
+
 	// Signals are those that the resource waits for after its creation, nil for none.
 	Signals *signalPolicy `json:"signals,omitempty"`
 }

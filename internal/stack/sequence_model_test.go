@@ -34,7 +34,7 @@ type modelValue struct {
 }
 
 func (s modelSpec) typeName() string {
-	return "Acme::Test::" + map[string]string{"C": "Fixed", "D": "Remade"}[s.ID] + map[bool]string{true: "Thing"}[s.ID != "C" && s.ID != "D"]
+	return "Acme::Test::" + map[string]string{"A": "Remade", "B": "Thing", "C": "Fixed", "D": "Remade", "E": "Thing"}[s.ID]
 }
 
 func (s modelSpec) needs() []string {
@@ -70,6 +70,7 @@ type modelResource struct {
 	origin    *modelResource // as it was in the last stable state, nil if untouched since
 	attempted map[string]string
 	gone      bool // the origin was deleted to be made anew
+	rebound   bool // what the origin refers to is made anew
 }
 
 // A modelLeft is a physical resource that the stack has no more and has to delete.
@@ -77,6 +78,7 @@ type modelLeft struct {
 	id, pid string
 	needs   []string
 	retain  bool
+	tried   bool // to be deleted
 }
 
 type modelStep struct {
@@ -200,6 +202,7 @@ func (m *modelStack) enter(phase string) {
 			m.deletions(slices.Collect(maps.Keys(m.resources)))
 			return
 		}
+		m.rebind()
 		for id, x := range m.resources {
 			if x.origin != nil {
 				m.addStep(id, "revert", nil, x.origin.needs)
@@ -424,7 +427,7 @@ func (m *modelStack) settle() {
 		if x.origin != nil && !x.gone && x.origin.pid != x.pid {
 			m.left = append(m.left, &modelLeft{id: x.spec.ID, pid: x.origin.pid, needs: x.origin.needs, retain: x.spec.Replace == "Retain"})
 		}
-		x.origin, x.fresh, x.attempted, x.gone = nil, false, nil, false
+		x.origin, x.fresh, x.attempted, x.gone, x.rebound = nil, false, nil, false, false
 	}
 	m.outputs = map[string]string{"Serial": fmt.Sprint(m.current.Serial)}
 	if m.current.Output != "" {

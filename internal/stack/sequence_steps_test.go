@@ -80,8 +80,9 @@ func (m *modelStack) replace(s *modelStep, x *modelResource) {
 	x.status = "UPDATE_IN_PROGRESS"
 	m.event(s.id, x.status, x.pid, reasonReplacing)
 	s.do = "successor"
-	if s.id == "D" {
+	if s.id == "A" || s.id == "D" { // is deleted before its successor is created
 		s.do, s.pid = "remake", x.pid
+		m.event(s.id, "DELETE_IN_PROGRESS", x.pid, "")
 		m.call(s, "DELETE "+s.id+" "+x.pid)
 		return
 	}
@@ -113,6 +114,7 @@ func (m *modelStack) remove(s *modelStep) {
 			s.state = "done"
 			return
 		}
+		s.left.tried = true
 		m.event(s.id, "DELETE_IN_PROGRESS", s.left.pid, "")
 		m.call(s, "DELETE "+s.id+" "+s.left.pid)
 		return
@@ -161,21 +163,29 @@ func (m *modelStack) dropLeft(l *modelLeft) {
 func (m *modelStack) revert(s *modelStep) {
 	x := m.resources[s.id]
 	old := x.origin
-	s.props = old.props
-	same := maps.Equal(x.props, old.props)
+	s.props = m.rebound(x)
+	same := maps.Equal(x.props, s.props)
 	switch {
+	case slices.Contains(m.skip, s.id) && x.gone:
+		m.keepSuccessor(s, x)
 	case slices.Contains(m.skip, s.id):
 		m.reverted(s, x, true)
 	case x.gone:
+		m.makeAgain(s, x)
+	case x.pid != old.pid && maps.Equal(s.props, old.props):
+		m.reverted(s, x, true)
+	case x.pid != old.pid: // its predecessor refers to something that was made again
 		x.status = "UPDATE_IN_PROGRESS"
 		m.event(s.id, x.status, x.pid, "")
-		if x.pid != "" && x.pid != old.pid {
+		if x.pid != "" {
 			m.left = append(m.left, &modelLeft{id: s.id, pid: x.pid, needs: x.needs})
-			x.pid = ""
 		}
-		m.call(s, "CREATE "+s.id+" "+describeProps(old.props)+" rollback")
-	case x.pid != old.pid:
-		m.reverted(s, x, true)
+		x.spec, x.pid, x.props, x.needs, s.pid = old.spec, old.pid, old.props, old.needs, old.pid
+		was := x.props
+		if x.attempted != nil {
+			was = x.attempted
+		}
+		m.call(s, "UPDATE "+s.id+" "+x.pid+" "+describeProps(s.props)+" was "+describeProps(was)+" rollback")
 	case x.attempted == nil && same:
 		m.reverted(s, x, x.status == "UPDATE_FAILED")
 	default:
@@ -186,7 +196,102 @@ func (m *modelStack) revert(s *modelStep) {
 		if x.attempted != nil {
 			was = x.attempted
 		}
-		m.call(s, "UPDATE "+s.id+" "+x.pid+" "+describeProps(old.props)+" was "+describeProps(was)+" rollback")
+		m.call(s, "UPDATE "+s.id+" "+x.pid+" "+describeProps(s.props)+" was "+describeProps(was)+" rollback")
+	}
+}
+
+// rebind marks what depends on a resource that is gone: it goes back to the identifier of what is made again.
+func (m *modelStack) rebind() {
+	last := func(x *modelResource) *modelResource {
+		if x.origin != nil {
+			return x.origin
+		}
+		return x
+	}
+	marked := map[string]bool{}
+	for id, x := range m.resources {
+		marked[id] = x.gone
+	}
+	for range m.resources {
+		for id, x := range m.resources {
+			if x.fresh || x.rebound || !slices.ContainsFunc(last(x).needs, func(on string) bool { return marked[on] }) {
+				continue
+			}
+			m.remember(x)
+			x.rebound, marked[id] = true, true
+		}
+	}
+}
+
+// rebound are the properties that a resource goes back to. What only a new resource could have stays.
+func (m *modelStack) rebound(x *modelResource) map[string]string {
+	old := x.origin
+	if on := m.resources[old.spec.Note.Text]; !x.rebound || old.spec.Note.Kind != "text" && on.pid == "" {
+		return old.props
+	}
+	props := m.wanted(old.spec)
+	if old.spec.ID == "C" && !maps.Equal(props, old.props) {
+		return old.props
+	}
+	return props
+}
+
+// makeAgain deletes the successor of a resource, and creates the resource again.
+func (m *modelStack) makeAgain(s *modelStep, x *modelResource) {
+	if !s.first {
+		x.status = "UPDATE_IN_PROGRESS"
+		m.event(s.id, x.status, x.pid, "")
+	}
+	if x.pid == x.origin.pid {
+		x.pid = ""
+	}
+	for _, l := range m.left {
+		if x.pid == "" && l.id == s.id && l.pid != x.origin.pid && !l.tried {
+			x.pid, x.props = l.pid, m.things[l.pid]
+			m.dropLeft(l)
+			break
+		}
+	}
+	if s.pid = x.pid; x.pid == "" {
+		m.call(s, "CREATE "+s.id+" "+describeProps(s.props)+" rollback")
+		return
+	}
+	s.do = "unmake"
+	m.event(s.id, "DELETE_IN_PROGRESS", x.pid, "")
+	m.call(s, "DELETE "+s.id+" "+x.pid)
+}
+
+// keepSuccessor takes a resource that is gone for its successor.
+func (m *modelStack) keepSuccessor(s *modelStep, x *modelResource) {
+	pid := x.pid
+	if pid == x.origin.pid {
+		pid = ""
+	}
+	told := x.status == "UPDATE_FAILED"
+	m.restore(x)
+	x.pid, s.state = pid, "done"
+	if told {
+		x.status = "UPDATE_COMPLETE"
+		m.event(s.id, x.status, x.pid, "")
+	}
+}
+
+// unmade follows the deletion of the successor of a resource that is gone.
+func (m *modelStack) unmade(s *modelStep, good bool) {
+	x := m.resources[s.id]
+	switch {
+	case good:
+		m.event(s.id, "DELETE_COMPLETE", x.pid, "")
+		x.pid = ""
+		s.do, s.first, s.pid, s.state = "revert", true, "", "waiting"
+	case m.force:
+		m.keepSuccessor(s, x)
+		if x.status != "UPDATE_COMPLETE" {
+			x.status = "UPDATE_COMPLETE"
+			m.event(s.id, x.status, x.pid, "")
+		}
+	default:
+		m.fail(s, x, "UPDATE_FAILED", saidNo)
 	}
 }
 
@@ -269,6 +374,8 @@ func (m *modelStack) answer(s *modelStep, how, pid string) {
 	switch {
 	case deletes && s.do == "remake":
 		m.remade(s, good)
+	case deletes && s.do == "unmake":
+		m.unmade(s, good)
 	case deletes:
 		m.deleted(s, good)
 	case good:
@@ -297,6 +404,7 @@ func (m *modelStack) stopped(s *modelStep, creates, deleted bool) {
 	case s.do == "update":
 		x.attempted = s.props
 	case s.do == "remake" && deleted:
+		m.event(s.id, "DELETE_COMPLETE", x.pid, "")
 		x.gone = true
 	case creates && s.pid != "":
 		m.left = append(m.left, &modelLeft{id: s.id, pid: s.pid, needs: m.wantedNeeds(s)})
@@ -360,6 +468,9 @@ func (m *modelStack) failed(s *modelStep, creates bool, how string) {
 				m.left = append(m.left, &modelLeft{id: s.id, pid: s.pid, needs: m.wantedNeeds(s)})
 			}
 			pid := x.origin.pid
+			if x.gone {
+				pid = x.pid
+			}
 			m.restore(x)
 			x.pid, x.status, s.state = pid, "UPDATE_COMPLETE", "done"
 			m.event(s.id, x.status, x.pid, "")
@@ -382,6 +493,7 @@ func (m *modelStack) remade(s *modelStep, good bool) {
 		m.fail(s, x, "UPDATE_FAILED", saidNo)
 		return
 	}
+	m.event(s.id, "DELETE_COMPLETE", x.pid, "")
 	x.gone = true
 	s.do, s.first, s.pid, s.state = "successor", true, "", "waiting"
 }

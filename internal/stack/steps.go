@@ -36,8 +36,7 @@ func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	case actionRelease:
 		return r.release(ctx, tx, s)
 	case actionRevert:
-		r.startRevert(s)
-		return nil
+		return r.startRevert(ctx, tx, s)
 	}
 	return fmt.Errorf("a step cannot begin with %q", s.Action)
 }
@@ -113,7 +112,7 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		return t, "", errUnprepared
 	}
 	var unknown string
-	if t.typ, unknown = r.prepared.typeOf(t.res.Type, ""); t.typ == nil {
+	if t.typ, unknown = r.prepared.typeOf(t.res.Type); t.typ == nil {
 		if unknown == "" {
 			return t, "", errUnprepared
 		}
@@ -266,11 +265,13 @@ func (r *run) startReplace(t *target, x *resourceRow, how action) {
 	r.turn(t.step, begins, reasonReplacing)
 	if how == actionRemake {
 		t.step.PhysicalID = x.PhysicalID
-		old, _ := r.prepared.typeOf(x.Type, x.TypeVersion)
+		old, _ := r.prepared.typeOf(x.Type)
 		if old == nil {
 			old = t.typ
 		}
-		r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, x.Properties.Get())
+		if r.hookedCall(t.step, old, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model), t.properties, x.Properties.Get()) {
+			r.turn(t.step, removes, "")
+		}
 		return
 	}
 	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, x.Properties.Get())
@@ -283,14 +284,15 @@ func (r *run) replaceAfterUpdate(s *stepRow) error {
 	if x == nil {
 		return nil
 	}
-	typ, _ := r.prepared.typeOf(after.Type, after.TypeVersion)
+	typ, _ := r.prepared.typeOf(after.Type)
 	if typ == nil {
 		return errUnprepared
 	}
 	if s.Reason != reasonGone {
 		r.turn(s, reports, reasonReplacing)
 	}
-	s.Reason, s.PhysicalID = "", ""
+	after.TypeVersion = typ.Version
+	s.Reason, s.PhysicalID, s.Pending = "", "", store.JSONOf(after)
 	r.call(s, typ, operation.Request{Action: invoke.Create, Desired: after.Properties.Get()})
 	return nil
 }
@@ -337,7 +339,7 @@ func (r *run) startDelete(s *stepRow) {
 	default:
 		s.PhysicalID = x.PhysicalID
 		r.turn(s, begins, "")
-		typ, unknown := r.prepared.typeOf(x.Type, x.TypeVersion)
+		typ, unknown := r.prepared.typeOf(x.Type)
 		if typ == nil {
 			r.turn(s, fails, unknown)
 			return
@@ -396,7 +398,7 @@ func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
 	}
 	s.PhysicalID = c.PhysicalID
 	r.turn(s, begins, "")
-	typ, unknown := r.prepared.typeOf(c.Type, c.TypeVersion)
+	typ, unknown := r.prepared.typeOf(c.Type)
 	if typ == nil {
 		r.turn(s, fails, unknown)
 		return
@@ -414,71 +416,6 @@ func (r *run) deleteRequest(typeName, physicalID string, properties, model objec
 		maps.Copy(known, model.Get())
 	}
 	return operation.Request{Action: invoke.Delete, Identifier: physicalID, Desired: known}
-}
-
-// startRevert takes a resource back to its last stable state.
-func (r *run) startRevert(s *stepRow) {
-	x := r.resources[s.LogicalID]
-	old, _ := x.before()
-	s.Pending = store.JSONOf(old)
-	s.Properties = stringified(old.Properties.Get()).Text()
-	if !old.Shown.IsZero() {
-		s.Properties = old.Shown.Text()
-	} else if r.hidesSecrets(x.LogicalID) {
-		s.Properties = encode(map[string]any{template.Mask: template.Mask})
-	}
-	if slices.Contains(r.options.SkipResources, x.LogicalID) {
-		r.reverted(s, x, old)
-		return
-	}
-	typ, unknown := r.prepared.typeOf(old.Type, old.TypeVersion)
-	if typ == nil {
-		r.turn(s, fails, unknown)
-		return
-	}
-	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
-	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
-	switch {
-	case old.Gone:
-		r.turn(s, begins, "")
-		if x.PhysicalID != "" && x.PhysicalID != old.PhysicalID {
-			r.discard(x.LogicalID, x.snapshot(), "")
-			x.PhysicalID = "" // moved to the cleanup
-			r.refresh(x.LogicalID)
-		}
-		s.PhysicalID = ""
-		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get(), Rollback: true})
-	case old.PhysicalID != x.PhysicalID || !changed:
-		r.reverted(s, x, old)
-	default:
-		r.turn(s, begins, "")
-		s.PhysicalID = x.PhysicalID
-		previous := x.Properties
-		if !old.Attempted.IsZero() {
-			previous = old.Attempted
-		}
-		r.call(s, typ, operation.Request{
-			Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(), Rollback: true,
-		})
-	}
-}
-
-// reverted takes a resource back without a call: its predecessor is still there, or nothing
-// was changed.
-func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
-	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
-		x.restore(old)
-		x.Origin = store.JSON[origin]{}
-		r.refresh(x.LogicalID)
-		r.done(s)
-		return
-	}
-	if x.PhysicalID != old.PhysicalID && x.PhysicalID != "" {
-		r.discard(x.LogicalID, x.snapshot(), "")
-	}
-	x.restore(old)
-	x.Origin = store.JSON[origin]{}
-	r.turn(s, succeeds, "")
 }
 
 // stringified are properties as events show them.

@@ -93,8 +93,8 @@ func TestDeleteThenCreate(t *testing.T) {
 	}
 }
 
-// TestTypeVersions moves the default version of a type: a resource keeps the version with which it was
-// created or last updated, whatever is done with it afterwards.
+// TestTypeVersions moves the default version of a type: whatever is done with a resource afterwards is done
+// with that version, also with what another one created.
 func TestTypeVersions(t *testing.T) {
 	g := onSQLite(t)
 	const name = "Acme::Test::Thing"
@@ -130,6 +130,152 @@ func TestTypeVersions(t *testing.T) {
 	g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things("A: {}", "B: {Properties: {Note: m}}", "C: {}"))})
 	expect("updated", "CREATE C 00000002, UPDATE B 00000002")
 	release("00000003")
+	versionsOf := func() string {
+		t.Helper()
+		state, err := g.Stack(t.Context(), owner.Place, *s.StackId)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, x := range state.Resources {
+			all = append(all, x.LogicalID+" "+x.TypeVersion+" "+x.DefaultVersion)
+		}
+		return strings.Join(all, ", ")
+	}
+	if got, want := versionsOf(), "A 00000001 00000003, B 00000002 00000003, C 00000002 00000003"; got != want {
+		t.Errorf("the state of the stack has %s, want %s", got, want)
+	}
+	if _, err := g.DetectStackResourceDrift(t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: s.StackId, LogicalResourceId: aws.String("A")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.world.reads[len(g.world.reads)-1]; got != "A 00000003" {
+		t.Errorf("the drift was detected with %s", got)
+	}
+	g.world.script("UPDATE B", behavior{}, behavior{})
+	g.world.script("CREATE D", behavior{code: "InvalidRequest", message: "no"})
+	g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things("A: {}", "B: {Properties: {Note: l}}", "C: {}", "D: {DependsOn: B}"))})
+	expect("rolled back", "CREATE D 00000003, UPDATE B 00000003, UPDATE B 00000003")
 	g.delete(*s.StackId, &cloudformation.DeleteStackInput{})
-	expect("deleted", "DELETE A 00000001, DELETE B 00000002, DELETE C 00000002")
+	expect("deleted", "DELETE A 00000003, DELETE B 00000003, DELETE C 00000003")
+}
+
+// TestSingletons rolls updates back of resources of which there may be only one at a time: the successor is
+// deleted before the old one is created again, and what refers to it is set back with its new identifier.
+func TestSingletons(t *testing.T) {
+	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
+`, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
+`)
+	no := behavior{code: "InvalidRequest", message: "no"}
+	body := func(name string, more ...string) *string {
+		return aws.String(things(append([]string{"A: {Type: 'Acme::Test::Remade', Properties: {Name: " + name + "}}"}, more...)...))
+	}
+	refers := "B: {Properties: {Note: !Ref A}}"
+	for name, test := range map[string]struct {
+		script map[string][]behavior
+		more   []string // besides A and B, in the update
+		status types.StackStatus
+		then   *cloudformation.ContinueUpdateRollbackInput
+		calls  string
+		story  []string // of A
+	}{
+		"successor made": {
+			script: map[string][]behavior{"CREATE C": {no}}, more: []string{"C: {DependsOn: B}"}, status: types.StackStatusUpdateRollbackComplete,
+			calls: "DELETE A, CREATE A, UPDATE B, CREATE C, DELETE A, CREATE A, UPDATE B",
+			story: []string{
+				"A UPDATE_IN_PROGRESS a-1 (Requested update requires the creation of a new physical resource; hence creating one.)",
+				"A DELETE_IN_PROGRESS a-1", "A DELETE_COMPLETE a-1", "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)", "A UPDATE_COMPLETE a-2",
+				"A UPDATE_IN_PROGRESS a-2", "A DELETE_IN_PROGRESS a-2", "A DELETE_COMPLETE a-2", "A UPDATE_IN_PROGRESS a-3 (Resource creation Initiated)", "A UPDATE_COMPLETE a-3",
+			},
+		},
+		"not reached by the update": {
+			script: map[string][]behavior{"CREATE A": {{}, no}}, status: types.StackStatusUpdateRollbackComplete,
+			calls: "DELETE A, CREATE A, CREATE A, UPDATE B",
+		},
+		"successor left behind": {
+			script: map[string][]behavior{"CREATE A": {{}, {code: "InternalFailure", message: "no", keep: true}}}, status: types.StackStatusUpdateRollbackComplete,
+			calls: "DELETE A, CREATE A, DELETE A, CREATE A, UPDATE B",
+		},
+		"skipped": {
+			script: map[string][]behavior{"CREATE C": {no}, "DELETE A": {{}, no}}, more: []string{"C: {DependsOn: B}"}, status: types.StackStatusUpdateRollbackFailed,
+			then:  &cloudformation.ContinueUpdateRollbackInput{ResourcesToSkip: []string{"A"}},
+			calls: "DELETE A, CREATE A, UPDATE B, CREATE C, DELETE A",
+		},
+		"continued": {
+			script: map[string][]behavior{"CREATE C": {no}, "CREATE A": {{}, {}, no}}, more: []string{"C: {DependsOn: B}"}, status: types.StackStatusUpdateRollbackFailed,
+			then:  &cloudformation.ContinueUpdateRollbackInput{},
+			calls: "DELETE A, CREATE A, UPDATE B, CREATE C, DELETE A, CREATE A, CREATE A, UPDATE B",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := onSQLite(t)
+			g.world.knows(t, remade.Replace(thing))
+			for call, behaviors := range test.script {
+				g.world.script(call, behaviors...)
+			}
+			g.create(&cloudformation.CreateStackInput{TemplateBody: body("one", refers)})
+			g.world.mu.Lock()
+			g.world.calls = nil
+			g.world.mu.Unlock()
+			n := len(g.story("s"))
+			s := g.update(&cloudformation.UpdateStackInput{TemplateBody: body("two", append([]string{refers}, test.more...)...)})
+			if s.StackStatus != test.status {
+				t.Fatalf("the update ended with %s: %q", s.StackStatus, g.story("s"))
+			}
+			if test.then != nil {
+				test.then.StackName = s.StackId
+				if _, err := g.ContinueUpdateRollback(t.Context(), owner, test.then); err != nil {
+					t.Fatal(err)
+				}
+				g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackComplete, "")
+			}
+			if got := strings.Join(g.world.calls, ", "); got != test.calls {
+				t.Errorf("the calls are %s, want %s", got, test.calls)
+			}
+			story := slices.DeleteFunc(g.story("s")[n:], func(row string) bool { return !strings.HasPrefix(row, "A ") })
+			if test.story != nil && !slices.Equal(story, test.story) {
+				t.Errorf("the events are %q, want %q", story, test.story)
+			}
+			resources, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{StackName: s.StackId})
+			if err != nil {
+				t.Fatal(err)
+			}
+			identifiers := map[string]string{}
+			for _, x := range resources.StackResources {
+				identifiers[*x.LogicalResourceId] = aws.ToString(x.PhysicalResourceId)
+			}
+			if left := g.world.ids(); len(left) != 2 || g.world.things[identifiers["A"]] == nil || g.world.things[identifiers["B"]]["Note"] != identifiers["A"] {
+				t.Errorf("the stack has %v, there are %v", identifiers, g.world.things)
+			}
+		})
+	}
+}
+
+// TestOtherIdentifier has a creation end with another identifier than the one that it reported first: both
+// resources are deleted, since nobody knows which of them exist.
+func TestOtherIdentifier(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	for name, test := range map[string]struct {
+		script map[string][]behavior
+		story  string
+	}{
+		"fails":               {map[string][]behavior{"CREATE A": {{as: "first", wait: 1}, {as: "other", code: "InternalFailure", message: "no"}}}, "A CREATE_FAILED other"},
+		"succeeds, then back": {map[string][]behavior{"CREATE A": {{as: "first", wait: 1}, {as: "other"}}, "CREATE B": {no}}, "A CREATE_COMPLETE other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := onSQLite(t)
+			for call, behaviors := range test.script {
+				g.world.script(call, behaviors...)
+			}
+			g.expectStatus(g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}", "B: {DependsOn: A}"))}), types.StackStatusRollbackComplete, "")
+			story := g.story("s")
+			for _, want := range []string{"A CREATE_IN_PROGRESS first (Resource creation Initiated)", test.story, "A DELETE_COMPLETE first", "A DELETE_COMPLETE other"} {
+				if !slices.ContainsFunc(story, func(row string) bool { return strings.HasPrefix(row, want) }) {
+					t.Errorf("no event %q in %q", want, story)
+				}
+			}
+			if left := g.world.ids(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
 }

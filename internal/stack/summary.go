@@ -100,7 +100,7 @@ func (e *Engine) GetTemplateSummary(ctx context.Context, caller awswire.Caller, 
 	}
 	for _, of := range s.Types {
 		out.ResourceTypes = append(out.ResourceTypes, of.Type)
-		typ, err := e.findType(ctx, caller, typeKey{of.Type, ""})
+		typ, err := e.findType(ctx, caller, of.Type)
 		s := importSchema(typ)
 		if err != nil || s == nil || len(s.PrimaryIdentifier) == 0 {
 			continue

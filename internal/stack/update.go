@@ -188,7 +188,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (
 				continue
 			}
 			looked[r.Type] = true
-			if typ, err := e.findType(ctx, s.caller(), typeKey{r.Type, ""}); err == nil {
+			if typ, err := e.findType(ctx, s.caller(), r.Type); err == nil {
 				input.Types[r.Type] = typ
 			}
 		}

@@ -89,7 +89,7 @@ func TestUpdates(t *testing.T) {
 			story: []string{
 				"s UPDATE_IN_PROGRESS (User Initiated)",
 				"A UPDATE_IN_PROGRESS a-1 (Requested update requires the creation of a new physical resource; hence creating one.)",
-				"A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)", "A UPDATE_COMPLETE a-2",
+				"A DELETE_IN_PROGRESS a-1", "A DELETE_COMPLETE a-1", "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)", "A UPDATE_COMPLETE a-2",
 				"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "s UPDATE_COMPLETE",
 			}, status: types.StackStatusUpdateComplete, left: []string{"a-2"},
 		},
@@ -137,11 +137,11 @@ func TestUpdates(t *testing.T) {
 			story: []string{
 				"s UPDATE_IN_PROGRESS (User Initiated)",
 				"A UPDATE_IN_PROGRESS a-1 (Requested update requires the creation of a new physical resource; hence creating one.)",
-				"A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)", "A UPDATE_COMPLETE a-2",
+				"A DELETE_IN_PROGRESS a-1", "A DELETE_COMPLETE a-1", "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)", "A UPDATE_COMPLETE a-2",
 				"B CREATE_IN_PROGRESS", "B CREATE_FAILED " + handlerFailed,
 				"s UPDATE_ROLLBACK_IN_PROGRESS (The following resource(s) failed to create: [B]. )",
-				"A UPDATE_IN_PROGRESS a-2", "A UPDATE_IN_PROGRESS a-3 (Resource creation Initiated)", "A UPDATE_COMPLETE a-3",
-				"s UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "B DELETE_COMPLETE", "A DELETE_IN_PROGRESS a-2", "A DELETE_COMPLETE a-2", "s UPDATE_ROLLBACK_COMPLETE",
+				"A UPDATE_IN_PROGRESS a-2", "A DELETE_IN_PROGRESS a-2", "A DELETE_COMPLETE a-2", "A UPDATE_IN_PROGRESS a-3 (Resource creation Initiated)", "A UPDATE_COMPLETE a-3",
+				"s UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "B DELETE_COMPLETE", "s UPDATE_ROLLBACK_COMPLETE",
 			}, status: types.StackStatusUpdateRollbackComplete, left: []string{"a-3"},
 		},
 		"failure that is kept": {

@@ -73,7 +73,7 @@ func (r *run) checkAttributes() string {
 		if res == nil || attribute == "" {
 			return false
 		}
-		typ, _ := r.prepared.typeOf(res.Type, "")
+		typ, _ := r.prepared.typeOf(res.Type)
 		return typ != nil && typ.Schema != nil && typ.Schema.Property(strings.Split(attribute, ".")) == nil
 	}
 	text := func(path []string, name, attribute string) string {
@@ -128,7 +128,7 @@ func (e *Engine) validationEvent(op *operationRow, at store.Time, p validationPr
 func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
 	var out []validationProblem
 	for _, res := range r.next.Scope.ActiveResources() {
-		typ, _ := r.prepared.typeOf(res.Type, "")
+		typ, _ := r.prepared.typeOf(res.Type)
 		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(res.Type) {
 			continue
 		}

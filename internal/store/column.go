@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -21,12 +22,19 @@ func (e *ColumnError) Unwrap() error { return e.Err }
 
 // A JSON is a column with a value of a type as JSON. The zero value is an empty text: it is the zero
 // value of the type, and what null is written as. A text that cannot be decoded fails the reading of
-// its row with a [*ColumnError].
+// its row with a [*ColumnError]. Objects, which may be large, are checked then and decoded when they are needed.
 //
-// Texts are compared, not values, and a copy shares the value: what Get returns must not be changed.
+// Columns are compared by Equal: with == they are the same only if one is a copy of the other. A copy shares
+// the value: what Get returns must not be changed.
 type JSON[T any] struct {
-	text  string
-	value *T
+	text string
+	cell *cell[T]
+}
+
+// A cell is the value of a column, which is decoded once.
+type cell[T any] struct {
+	once  sync.Once
+	value T
 }
 
 // JSONOf is a column with a value that encoding/json can encode. It panics for any other.
@@ -38,16 +46,24 @@ func JSONOf[T any](value T) JSON[T] {
 	case string(text) == "null":
 		return JSON[T]{}
 	}
-	return JSON[T]{string(text), &value}
+	return decoded(string(text), value)
+}
+
+// decoded is a column whose value is known.
+func decoded[T any](text string, value T) JSON[T] {
+	c := &cell[T]{value: value}
+	c.once.Do(func() {})
+	return JSON[T]{text, c}
 }
 
 // Get returns the value.
 func (j JSON[T]) Get() T {
-	if j.value == nil {
+	if j.cell == nil {
 		var zero T
 		return zero
 	}
-	return *j.value
+	j.cell.once.Do(func() { _ = decodeJSON(j.text, &j.cell.value) }) // what scan left can be decoded
+	return j.cell.value
 }
 
 // Text is the value as JSON, "" for the zero value.
@@ -62,7 +78,7 @@ func (j JSON[T]) Equal(other JSON[T]) bool { return j.text == other.text }
 // Value implements [driver.Valuer].
 func (j JSON[T]) Value() (driver.Value, error) { return j.text, nil }
 
-// Scan implements [sql.Scanner]. Numbers keep their digits.
+// Scan implements [sql.Scanner].
 func (j *JSON[T]) Scan(src any) error {
 	var text string
 	switch src := src.(type) {
@@ -73,18 +89,35 @@ func (j *JSON[T]) Scan(src any) error {
 	default:
 		return fmt.Errorf("a JSON column must be text but is %T", src)
 	}
+	return j.scan(text, false)
+}
+
+// scan reads a text, of which may be known that it is JSON.
+func (j *JSON[T]) scan(text string, valid bool) error {
 	*j = JSON[T]{}
 	if text == "" || text == "null" {
 		return nil
 	}
-	value := new(T)
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(value); err != nil {
+	var value T
+	if _, object := any(value).(map[string]any); object && text[0] == '{' && (valid || json.Valid([]byte(text))) {
+		*j = JSON[T]{text, &cell[T]{}}
+		return nil
+	}
+	if err := decodeJSON(text, &value); err != nil {
 		return err
 	}
-	*j = JSON[T]{text, value}
+	*j = decoded(text, value)
 	return nil
+}
+
+// decodeJSON decodes a text. Numbers keep their digits.
+func decodeJSON(text string, into any) error {
+	if list, ok := into.(*[]string); ok { // the most frequent ones
+		return json.Unmarshal([]byte(text), list)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // MarshalJSON implements [json.Marshaler]: columns may be members of the values of others.
@@ -96,7 +129,7 @@ func (j JSON[T]) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (j *JSON[T]) UnmarshalJSON(text []byte) error { return j.Scan(text) }
+func (j *JSON[T]) UnmarshalJSON(text []byte) error { return j.scan(string(text), true) }
 
 // JSONValue is v as a column keeps it.
 func JSONValue(v any) (driver.Value, error) {

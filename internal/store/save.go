@@ -17,37 +17,38 @@ const saveAtOnce = 100
 
 // Save writes how rows differ from what was read in the transaction, both by the same keys: it deletes,
 // updates and inserts rows. Rows in which the same columns have become the same are written by one
-// statement. Then read is what the database has.
+// statement. Then read is what the database has, if the transaction commits.
 func Save[T comparable](ctx context.Context, tx *Tx, read map[string]T, rows map[string]*T) error {
 	s := saver[T]{ctx: ctx, tx: tx, table: tx.Dialect().Tables().Get(reflect.TypeFor[T]())}
 	var gone, fresh []*T
-	edits := map[string]*edit[T]{}
+	var changed []edit[T]
 	for _, key := range slices.Sorted(maps.Keys(read)) {
-		if before := read[key]; rows[key] == nil {
+		if rows[key] == nil {
+			before := read[key]
 			gone = append(gone, &before)
+			delete(read, key)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		before, known := read[key]
-		switch row := rows[key]; {
+		row := rows[key]
+		switch _, known := read[key]; {
 		case !known:
 			fresh = append(fresh, row)
-		case before != *row:
-			s.note(edits, &before, row)
+		case read[key] == *row:
+			continue
+		default:
+			changed = s.note(changed, read[key], row)
 		}
+		read[key] = *row
 	}
 	if err := s.remove(gone); err != nil {
 		return fmt.Errorf("delete %T: %w", gone, err)
 	}
-	if err := s.update(edits); err != nil {
+	if err := s.update(changed); err != nil {
 		return fmt.Errorf("update %T: %w", gone, err)
 	}
 	if err := Insert(ctx, tx, fresh); err != nil {
 		return fmt.Errorf("insert %T: %w", fresh, err)
-	}
-	clear(read)
-	for key, row := range rows {
-		read[key] = *row
 	}
 	return nil
 }
@@ -64,24 +65,38 @@ type edit[T any] struct {
 	rows    []*T
 }
 
-// note adds the change of a row to the edits.
-func (s saver[T]) note(edits map[string]*edit[T], before, row *T) {
-	columns := changedColumns(s.table, before, row)
-	if len(columns) == 0 {
-		return
+// note adds the change of a row to those of others.
+func (s saver[T]) note(changed []edit[T], before T, row *T) []edit[T] {
+	if columns := changedColumns(s.table, &before, row); len(columns) > 0 {
+		changed = append(changed, edit[T]{columns, []*T{row}})
 	}
-	key := ""
-	for _, name := range columns {
-		key += fmt.Sprintf("%s=%v\n", name, s.table.FieldMap[name].Value(reflect.ValueOf(row).Elem()).Interface())
-	}
-	if edits[key] == nil {
-		edits[key] = &edit[T]{columns: columns}
-	}
-	edits[key].rows = append(edits[key].rows, row)
+	return changed
 }
 
-// update writes the edits. Rows that have no change in common are written whole, many at once.
-func (s saver[T]) update(edits map[string]*edit[T]) error {
+// update writes the changes of single rows. Those that are the same are written together; rows that have no
+// change in common are written whole, many at once.
+func (s saver[T]) update(changed []edit[T]) error {
+	switch len(changed) {
+	case 0:
+		return nil
+	case 1:
+		result, err := s.tx.NewUpdate().Model(changed[0].rows[0]).Column(changed[0].columns...).WherePK().Exec(s.ctx)
+		if err != nil {
+			return err
+		}
+		return RequireOneRow(result)
+	}
+	edits := map[string]*edit[T]{}
+	for _, e := range changed {
+		key := ""
+		for _, name := range e.columns {
+			key += fmt.Sprintf("%s=%v\n", name, s.table.FieldMap[name].Value(reflect.ValueOf(e.rows[0]).Elem()).Interface())
+		}
+		if edits[key] == nil {
+			edits[key] = &edit[T]{columns: e.columns}
+		}
+		edits[key].rows = append(edits[key].rows, e.rows...)
+	}
 	var single []*T
 	var columns []string
 	for _, key := range slices.Sorted(maps.Keys(edits)) {
@@ -121,6 +136,9 @@ func Upsert[T any](ctx context.Context, tx *Tx, rows []*T, columns ...string) er
 }
 
 func (s saver[T]) remove(gone []*T) error {
+	if len(gone) == 0 {
+		return nil
+	}
 	return s.each(gone, func(rows []*T, where func(bun.QueryBuilder) bun.QueryBuilder) error {
 		_, err := s.tx.NewDelete().Model((*T)(nil)).ApplyQueryBuilder(where).Exec(s.ctx)
 		return err

@@ -56,11 +56,17 @@ func Update[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
 func changedColumns[T any](table *schema.Table, before, row *T) (columns []string) {
 	from, to := reflect.ValueOf(before).Elem(), reflect.ValueOf(row).Elem()
 	for _, field := range table.DataFields {
-		if !field.Value(from).Equal(field.Value(to)) {
+		if was, is := field.Value(from), field.Value(to); !was.Equal(is) && !sameText(was, is) {
 			columns = append(columns, field.Name)
 		}
 	}
 	return columns
+}
+
+// sameText reports whether two values are a [JSON] with one text.
+func sameText(a, b reflect.Value) bool {
+	was, ok := a.Interface().(texter)
+	return ok && was.Text() == b.Interface().(texter).Text()
 }
 
 // RequireOneRow returns ErrStale unless exactly one row was written.

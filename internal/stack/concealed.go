@@ -1,24 +1,11 @@
 package stack
 
 import (
-	"crypto/sha256"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/template"
 )
-
-// generatedID is the physical id that a custom resource is deleted by if its provider never
-// reported one. The same call has the same id.
-func generatedID(stackName, logicalID, callID string) string {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	sum := sha256.Sum256([]byte(callID))
-	suffix := make([]byte, 12)
-	for i := range suffix {
-		suffix[i] = letters[int(sum[i])%len(letters)]
-	}
-	return stackName + "-" + logicalID + "-" + string(suffix)
-}
 
 // A concealed answers references as another does, but for the attributes of custom resources
 // whose provider set NoEcho: they are masked.

@@ -84,9 +84,7 @@ func (r *run) late() bool {
 // note takes note of the steps that moved.
 func (r *run) note() {
 	for _, step := range r.steps {
-		if !step.Seen {
-			step.Seen = true
-		}
+		step.Seen = true
 	}
 }
 
@@ -474,24 +472,6 @@ func (r *run) removed() []string {
 		}
 	}
 	return removed
-}
-
-// planRollback has a step for each resource that is to go back to its last stable state:
-// all of a stack that was being created are deleted.
-func (r *run) planRollback() {
-	if r.stack.Status == types.StackStatusRollbackInProgress {
-		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
-		return
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		x := r.resources[id]
-		if x.fresh() && r.stack.Status == types.StackStatusImportRollbackInProgress {
-			r.step(id, "", actionRelease, nil)
-		}
-		if old, changed := x.before(); changed {
-			r.step(id, "", actionRevert, old.DependsOn.Get())
-		}
-	}
 }
 
 // planCleanup deletes what was replaced and what the template no longer has.
