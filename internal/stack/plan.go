@@ -40,7 +40,7 @@ func (r Resource) exists() bool {
 	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
 		return false
 	}
-	return r.LogicalID != ""
+	return r.PhysicalID != "" // without one, a rollback could not create it again
 }
 
 // A Deployment is a template with all that it was or will be evaluated with.
