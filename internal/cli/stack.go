@@ -72,6 +72,9 @@ type listedEvent struct {
 	Status       string    `json:"status"`
 	Reason       string    `json:"reason"`
 	EventID      string    `json:"eventId"`
+	HookType     string    `json:"hookType,omitempty"` // of the event of a hook
+	HookStatus   string    `json:"hookStatus,omitempty"`
+	HookReason   string    `json:"hookStatusReason,omitempty"`
 }
 
 func newStackEvents(c *app, opts *remoteOptions) *cobra.Command {
@@ -113,6 +116,7 @@ func (c *app) stackEvents(ctx context.Context, r *submit.Remote, id string, all 
 		line, err := json.Marshal(listedEvent{
 			aws.ToTime(e.Timestamp), aws.ToString(e.LogicalResourceId), aws.ToString(e.PhysicalResourceId), aws.ToString(e.ResourceType),
 			string(e.ResourceStatus), aws.ToString(e.ResourceStatusReason), aws.ToString(e.EventId),
+			aws.ToString(e.HookType), string(e.HookStatus), aws.ToString(e.HookStatusReason),
 		})
 		if err != nil {
 			return err

@@ -120,8 +120,8 @@ func drawTree(v *stackView, now time.Time, width, height int) []treeLine {
 		if i == len(shown)-1 && hidden == 0 {
 			branch = "└─"
 		}
-		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[stateOf(row.status)].mark, pad(words.CutRunes(flat(row.id), nameWidth), nameWidth), pad(words.CutRunes(flat(row.typ), typeWidth), typeWidth), v.stateText(row, now))
-		lines = append(lines, treeLine{words.CutRunes(text, width), stateOf(row.status)})
+		text := fmt.Sprintf("%s %s %s  %s  %s", branch, treeMarks[row.state()].mark, pad(words.CutRunes(flat(row.id), nameWidth), nameWidth), pad(words.CutRunes(flat(row.typ), typeWidth), typeWidth), v.stateText(row, now))
+		lines = append(lines, treeLine{words.CutRunes(text, width), row.state()})
 	}
 	if hidden > 0 {
 		lines = append(lines, treeLine{words.CutRunes("└─ "+words.Count(hidden, "more resource"), width), treePending})
@@ -137,9 +137,13 @@ func (v *stackView) stateText(row *resourceView, now time.Time) string {
 		}
 		return "not started"
 	}
-	text := row.status + "  " + elapsed(row.started, row.ended, row.status, now)
-	if stateOf(row.status) == treeFailed && row.reason != "" {
-		text += "  " + flat(row.reason)
+	f := row.failure
+	if f == nil {
+		return row.status + "  " + elapsed(row.started, row.ended, row.status, now)
+	}
+	text := strings.TrimRight(f.status+"  "+elapsed(f.started, f.ended, f.status, now)+"  "+flat(f.reason), " ")
+	if row.status != f.status {
+		text += "  (now " + row.status + ")"
 	}
 	return text
 }
@@ -151,7 +155,7 @@ func mostInteresting(rows []*resourceView, n int) (shown []*resourceView, hidden
 	for _, states := range [][]treeState{{treeFailed, treeRunning}, {treePending}, {treeDone}} {
 		for _, row := range rows {
 			for _, state := range states {
-				if len(keep) < n && stateOf(row.status) == state {
+				if len(keep) < n && row.state() == state {
 					keep[row] = true
 				}
 			}

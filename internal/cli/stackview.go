@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,19 +24,78 @@ type stackView struct {
 	rows           []*resourceView // in the template's order, then as they came
 	graph          *templateGraph  // nil if it is not known
 	events         []types.StackEvent
+	refused        refusals
 }
 
 // A resourceView is the state of one resource in an operation. Without a status nothing has
 // happened to it yet.
 type resourceView struct {
 	id, typ        string
+	status         string
+	started, ended time.Time        // of the last thing that was done with it
+	failure        *resourceFailure // kept while the stack is rolled back
+}
+
+// A resourceFailure is how a step of a resource failed.
+type resourceFailure struct {
 	status, reason string
-	started, ended time.Time // of the last thing that was done with it
+	started, ended time.Time
+}
+
+// state is how far the resource is. One that failed stays failed: a rollback does not change that.
+func (r *resourceView) state() treeState {
+	if r.failure != nil {
+		return treeFailed
+	}
+	return stateOf(r.status)
+}
+
+// refusals are the messages of the hooks that refused targets, by logical ID.
+type refusals map[string][]string
+
+// add records the message of a hook that refused a target.
+func (r refusals) add(e *types.StackEvent) {
+	if id := aws.ToString(e.LogicalResourceId); refusedBy(e) && e.HookFailureMode != types.HookFailureModeWarn {
+		r[id] = append(r[id], hookText(e))
+	}
+}
+
+// reason is the reason of an event, or the messages of the hooks that it only names.
+func (r refusals) reason(e *types.StackEvent) string {
+	reason, said := aws.ToString(e.ResourceStatusReason), r[aws.ToString(e.LogicalResourceId)]
+	if len(said) > 0 && strings.HasPrefix(reason, "The following hook(s) failed: ") {
+		return strings.Join(said, "; ")
+	}
+	return reason
+}
+
+// refusedBy reports whether an event is that of a hook that failed.
+func refusedBy(e *types.StackEvent) bool {
+	return e.HookStatus == types.HookStatusHookCompleteFailed || e.HookStatus == types.HookStatusHookFailed
+}
+
+// hookText describes the event of a hook.
+func hookText(e *types.StackEvent) string {
+	name, target := aws.ToString(e.HookType), aws.ToString(e.LogicalResourceId)
+	message := aws.ToString(e.HookStatusReason)
+	for _, prefix := range []string{"Hook failed with message: ", "Hook succeeded with message: "} {
+		message = strings.TrimPrefix(message, prefix)
+	}
+	message = cmp.Or(message, "no reason given")
+	switch {
+	case refusedBy(e) && e.HookFailureMode == types.HookFailureModeWarn:
+		return fmt.Sprintf("hook %s warns about %s: %s", name, target, message)
+	case refusedBy(e):
+		return fmt.Sprintf("hook %s refused %s: %s", name, target, message)
+	case e.HookStatus == types.HookStatusHookInProgress:
+		return fmt.Sprintf("hook %s is running", name)
+	}
+	return fmt.Sprintf("hook %s passed %s: %s", name, target, message)
 }
 
 // newStackView creates a view. The resources are those that the operation is known to change.
 func newStackView(name string, graph *templateGraph, resources []*resourceView) *stackView {
-	return &stackView{name: name, graph: graph, rows: resources}
+	return &stackView{name: name, graph: graph, rows: resources, refused: refusals{}}
 }
 
 func (v *stackView) row(id string) *resourceView {
@@ -57,6 +117,7 @@ func (v *stackView) add(events []types.StackEvent) {
 
 func (v *stackView) addEvent(e *types.StackEvent) {
 	at, status := aws.ToTime(e.Timestamp), string(e.ResourceStatus)
+	v.refused.add(e)
 	if ofStack(e) {
 		if v.started.IsZero() {
 			v.started = at
@@ -74,7 +135,15 @@ func (v *stackView) addEvent(e *types.StackEvent) {
 	if actionOf(row.status) != actionOf(status) || row.started.IsZero() {
 		row.started = at
 	}
-	row.status, row.reason, row.ended = status, aws.ToString(e.ResourceStatusReason), at
+	row.status, row.ended = status, at
+	failed, reason := strings.HasSuffix(status, "_FAILED"), aws.ToString(e.ResourceStatusReason)
+	switch {
+	case failed && row.failure == nil && !cancelled(reason):
+		message, _ := handlerText(v.refused.reason(e))
+		row.failure = &resourceFailure{status, message, row.started, at}
+	case row.failure != nil && strings.HasSuffix(status, "_COMPLETE") && actionOf(status) == actionOf(row.failure.status) && !strings.Contains(v.status, "ROLLBACK"):
+		row.failure = nil // another attempt succeeded
+	}
 }
 
 // ofStack reports whether an event is about the stack itself.
@@ -137,14 +206,24 @@ type rootCause struct {
 // handlerMessage is the reason of a resource whose handler failed.
 var handlerMessage = lazyregexp.New(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
 
+// handlerText is the message of a handler and its error code in the reason of an event, or the
+// reason as it is.
+func handlerText(reason string) (message, code string) {
+	if m := handlerMessage.FindStringSubmatch(reason); m != nil {
+		return m[1], m[2]
+	}
+	return reason, ""
+}
+
 // findRootCause returns the first failure in the events of an operation, the oldest event
 // first, that is not the consequence of another one; nil if nothing failed.
 func findRootCause(events []types.StackEvent) *rootCause {
 	var cause *rootCause
 	var own *rootCause // what the stack itself says
-	started := map[string]time.Time{}
+	started, refused := map[string]time.Time{}, refusals{}
 	for i := range events {
 		e := &events[i]
+		refused.add(e)
 		id, status, reason := aws.ToString(e.LogicalResourceId), string(e.ResourceStatus), aws.ToString(e.ResourceStatusReason)
 		if strings.HasSuffix(status, "_IN_PROGRESS") && !ofStack(e) {
 			if started[id+" "+status].IsZero() {
@@ -154,10 +233,10 @@ func findRootCause(events []types.StackEvent) *rootCause {
 		failed := strings.HasSuffix(status, "_FAILED")
 		switch {
 		case ofStack(e) && own == nil && reason != "" && (failed || strings.Contains(status, "ROLLBACK")):
-			own = newRootCause(e)
+			own = newRootCause(e, refused.reason(e))
 		case ofStack(e) || !failed || cancelled(reason):
 		case cause == nil:
-			cause = newRootCause(e)
+			cause = newRootCause(e, refused.reason(e))
 			cause.started = started[id+" "+actionOf(status)+"_IN_PROGRESS"]
 		case cause.LogicalID != id && !slices.Contains(cause.AlsoFailed, id):
 			cause.AlsoFailed = append(cause.AlsoFailed, id)
@@ -169,15 +248,13 @@ func findRootCause(events []types.StackEvent) *rootCause {
 	return cause
 }
 
-func newRootCause(e *types.StackEvent) *rootCause {
+func newRootCause(e *types.StackEvent, reason string) *rootCause {
 	out := &rootCause{
 		LogicalID: aws.ToString(e.LogicalResourceId), ResourceType: aws.ToString(e.ResourceType), Stack: aws.ToString(e.StackName),
-		Status: string(e.ResourceStatus), Message: aws.ToString(e.ResourceStatusReason), ended: aws.ToTime(e.Timestamp),
+		Status: string(e.ResourceStatus), ended: aws.ToTime(e.Timestamp),
 		Log: []string{}, AlsoFailed: []string{}, operation: aws.ToString(e.OperationId),
 	}
-	if m := handlerMessage.FindStringSubmatch(out.Message); m != nil {
-		out.Message, out.ErrorCode = m[1], m[2]
-	}
+	out.Message, out.ErrorCode = handlerText(reason)
 	if customresource.IsType(out.ResourceType) {
 		out.function = providerOf(aws.ToString(e.ResourceProperties))
 	}
@@ -214,7 +291,11 @@ func flat(text string) string { return visible(strings.Join(strings.Fields(text)
 func eventLine(e *types.StackEvent) string {
 	line := aws.ToTime(e.Timestamp).UTC().Format("2006-01-02T15:04:05Z") + "  " + pad(string(e.ResourceStatus), 20) +
 		"  " + flat(aws.ToString(e.LogicalResourceId)) + "  " + flat(aws.ToString(e.ResourceType))
-	if reason := flat(aws.ToString(e.ResourceStatusReason)); reason != "" {
+	reason := aws.ToString(e.ResourceStatusReason)
+	if e.HookType != nil {
+		reason = hookText(e)
+	}
+	if reason = flat(reason); reason != "" {
 		line += "  " + reason
 	}
 	return line

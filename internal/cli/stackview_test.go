@@ -65,6 +65,79 @@ func TestRootCause(t *testing.T) {
 	}
 }
 
+// hookStory is the creation of A that hooks refuse, and its rollback.
+func hookStory(mode types.HookFailureMode) []types.StackEvent {
+	events := stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS",
+		"A CREATE_FAILED The following hook(s) failed: [Acme::Notes::Policy]", "stack ROLLBACK_IN_PROGRESS The following resource(s) failed to create: [A]. ",
+		"A DELETE_IN_PROGRESS", "A DELETE_COMPLETE", "stack ROLLBACK_COMPLETE")
+	for i, status := range []types.HookStatus{types.HookStatusHookInProgress, types.HookStatusHookCompleteFailed} {
+		e := &events[2+i]
+		e.HookType, e.HookStatus, e.HookFailureMode = aws.String("Acme::Notes::Policy"), status, mode
+		e.HookStatusReason = aws.String([]string{"Invoking hook", "Hook failed with message: no spam,\x1b please"}[i])
+	}
+	return events
+}
+
+// TestHookMessages: the message of a hook is in the lines of events, the root cause and the tree.
+func TestHookMessages(t *testing.T) {
+	events := hookStory(types.HookFailureModeFail)
+	var lines []string
+	for i := range events[1:5] {
+		_, line, _ := strings.Cut(eventLine(&events[1+i]), "A  ")
+		lines = append(lines, line)
+	}
+	want := []string{
+		"Acme::Web::Site", "Acme::Web::Site  hook Acme::Notes::Policy is running",
+		`Acme::Web::Site  hook Acme::Notes::Policy refused A: no spam,\u001b please`, "Acme::Web::Site  The following hook(s) failed: [Acme::Notes::Policy]",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	if cause := findRootCause(events); cause.Message != "hook Acme::Notes::Policy refused A: no spam,\x1b please" {
+		t.Errorf("the root cause is %q", cause.Message)
+	}
+	v := newStackView("stack", nil, nil)
+	v.add(events)
+	if got, want := v.stateText(v.row("A"), time.Unix(9, 0)), `CREATE_FAILED  3s  hook Acme::Notes::Policy refused A: no spam,\u001b please  (now DELETE_COMPLETE)`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	warned := hookStory(types.HookFailureModeWarn)
+	if line := eventLine(&warned[3]); !strings.HasSuffix(line, `hook Acme::Notes::Policy warns about A: no spam,\u001b please`) {
+		t.Errorf("a warning is %q", line)
+	}
+	if cause := findRootCause(warned); cause.Message != "The following hook(s) failed: [Acme::Notes::Policy]" {
+		t.Errorf("a warning is the root cause: %q", cause.Message)
+	}
+}
+
+// TestCulprit: a resource that failed keeps its mark and message through the rollback. One that
+// succeeds at another attempt does not.
+func TestCulprit(t *testing.T) {
+	update := `A UPDATE_FAILED Resource handler returned message: "disk on fire" (RequestToken: 1, HandlerErrorCode: InternalFailure)`
+	for name, test := range map[string]struct {
+		events []types.StackEvent
+		state  treeState
+		text   string
+	}{
+		"create": {stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_FAILED disk on fire", "stack ROLLBACK_IN_PROGRESS", "A DELETE_IN_PROGRESS", "A DELETE_COMPLETE"),
+			treeFailed, "CREATE_FAILED  1s  disk on fire  (now DELETE_COMPLETE)"},
+		"update": {stackStory("stack UPDATE_IN_PROGRESS", "A UPDATE_IN_PROGRESS", update, "stack UPDATE_ROLLBACK_IN_PROGRESS", "A UPDATE_IN_PROGRESS", "A UPDATE_COMPLETE"),
+			treeFailed, "UPDATE_FAILED  1s  disk on fire  (now UPDATE_COMPLETE)"},
+		"canceled":        {stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_FAILED Resource creation cancelled", "A DELETE_COMPLETE"), treeDone, "DELETE_COMPLETE  0s"},
+		"another attempt": {stackStory("stack DELETE_IN_PROGRESS", "A DELETE_FAILED in use", "A DELETE_IN_PROGRESS", "A DELETE_COMPLETE"), treeDone, "DELETE_COMPLETE  2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newStackView("stack", nil, nil)
+			v.add(test.events)
+			row := v.row("A")
+			if got := v.stateText(row, time.Unix(9, 0)); got != test.text || row.state() != test.state {
+				t.Errorf("got %q in the state %d, want %q in %d", got, row.state(), test.text, test.state)
+			}
+		})
+	}
+}
+
 func treeText(lines []treeLine) string {
 	var out []string
 	for _, l := range lines {
