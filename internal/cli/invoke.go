@@ -373,6 +373,9 @@ func (i *invocation) after(call *invoke.Call) error {
 		if log := strings.TrimRight(call.Log(), "\n"); log != "" {
 			fmt.Fprintln(i.Stderr, words.UnfoldStacks(log))
 		}
+		if call.Event != nil && call.Event.Raised != "" {
+			i.notef("error: %s %s\n", call.Action, flat(call.Event.Raised))
+		}
 		if call.Delay > 0 && i.Terminal.Stderr {
 			fmt.Fprintf(i.Stderr, "calling again in %s\n", call.Delay)
 		}

@@ -30,7 +30,7 @@ the libraries are installed for Lambda, on x86-64 or with --arch arm64 on arm64.
 The archive is reproducible: the same files give the same bytes. Either the whole archive is written or
 nothing.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), o, "Packaged") },
 	}
 	o.flags(cmd.Flags())
 	c.formatFlag(cmd, "text", "json")
@@ -93,8 +93,8 @@ func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, 
 	return p, s, archive, err
 }
 
-// pack writes the archive of the project into the working folder.
-func (c *app) pack(ctx context.Context, o archiveOptions) error {
+// pack writes the archive of the project into the working folder and prints its path after what was done.
+func (c *app) pack(ctx context.Context, o archiveOptions, done string) error {
 	p, _, archive, err := c.archive(ctx, o)
 	if err != nil {
 		return err
@@ -113,6 +113,6 @@ func (c *app) pack(ctx context.Context, o archiveOptions) error {
 			Files    []string `json:"files"`
 		}{p.TypeName, path, archive.SHA256, len(archive.Data), archive.Files})
 	}
-	c.printf("Dry run complete: %s\n", path)
+	c.printf("%s: %s\n", done, path)
 	return nil
 }

@@ -77,7 +77,7 @@ service returned an error, a registration failed, or the wait timed out.`,
 				return err
 			}
 			if opts.dryRun && opts.archive == "" {
-				return c.pack(cmd.Context(), opts.build)
+				return c.pack(cmd.Context(), opts.build, "Dry run complete")
 			}
 			return c.submit(cmd.Context(), opts)
 		},

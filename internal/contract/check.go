@@ -19,7 +19,7 @@ const (
 	clauseModel      = "A successful create, update or read answers with the model of the resource."
 	clauseList       = "A successful list answers with an array of models, empty if there is none, and with a token as long as there is more."
 	clauseNoNull     = "The model of a resource that is created, read or updated has no null: a property without a value is left out."
-	clauseMessage    = "An event of failure has a message."
+	clauseMessage    = "A FAILED event must have a message."
 	clauseNoModel    = "A successful delete answers without a model."
 	clauseMatch      = "What a create or update was asked for is returned exactly as it was requested, write-only values excepted."
 	clauseAnswer     = "A handler answers every call with a progress event: create, update and delete within 60 seconds, read and list within 30."
@@ -151,6 +151,8 @@ func checkFailed(action invoke.Action, e *invoke.Event) *Violation {
 		return violated(clauseFailed, "%s answered FAILED with a callbackDelaySeconds of %g", action, e.CallbackDelay.Seconds())
 	case e.Models != nil:
 		return violated(clauseFailed, "%s answered FAILED with resourceModels", action)
+	case e.Message == "" && e.Raised != "":
+		return violated(clauseMessage, "%s %s", action, e.Raised)
 	case e.Message == "":
 		return violated(clauseMessage, "%s answered FAILED %s without a message", action, e.ErrorCode)
 	}

@@ -210,7 +210,7 @@ func (r *run) keep(c *invoke.Call) {
 func (r *run) succeeded(ctx context.Context, req invoke.Request, clause string) (*invoke.Event, error) {
 	event, err := r.operate(ctx, req)
 	if err == nil && event.Status != invoke.Success {
-		err = r.violation(clause, "%s ended with %s; expected SUCCESS", req.Action, r.describe(event))
+		err = r.violation(clause, "%s %s; expected SUCCESS", req.Action, r.ending(event))
 	}
 	return event, err
 }
@@ -219,7 +219,7 @@ func (r *run) succeeded(ctx context.Context, req invoke.Request, clause string) 
 func (r *run) failed(ctx context.Context, req invoke.Request, code invoke.Code, clause string) (*invoke.Event, error) {
 	event, err := r.operate(ctx, req)
 	if err == nil && (event.Status != invoke.Failed || event.ErrorCode != code) {
-		err = r.violation(clause, "%s ended with %s; expected FAILED %s", req.Action, r.describe(event), code)
+		err = r.violation(clause, "%s %s; expected FAILED %s", req.Action, r.ending(event), code)
 	}
 	return event, err
 }
@@ -227,6 +227,14 @@ func (r *run) failed(ctx context.Context, req invoke.Request, code invoke.Code, 
 func (r *run) fails(ctx context.Context, req invoke.Request, code invoke.Code, clause string) error {
 	_, err := r.failed(ctx, req, code, clause)
 	return err
+}
+
+// ending is how a handler ended: with an event, or with an exception that it did not catch.
+func (r *run) ending(e *invoke.Event) string {
+	if e.Raised != "" {
+		return e.Raised
+	}
+	return "ended with " + r.describe(e)
 }
 
 // describe is "FAILED NotFound: the message" of an event.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"encoding/xml"
 	"flag"
@@ -126,5 +127,35 @@ func TestReportNamesTheSeed(t *testing.T) {
 	try(t, newStub(f, "read forgets"), Config{Seed: 42, Reporter: &Text{W: &b}})
 	if !strings.Contains(b.String(), "to generate the same inputs, pass --seed 42") {
 		t.Error(b.String())
+	}
+}
+
+// raising is a handler in Python whose creation raises an exception.
+type raising struct{ *stub }
+
+func (raising) CallLogged(context.Context, []byte) (reply, log []byte, err error) {
+	return []byte(`{"status":"FAILED","errorCode":"InternalFailure","message":null}`),
+		[]byte("Traceback (most recent call last):\n  File \"/p/src/acme_notes/handlers.py\", line 38, in create_handler\n    x\nTypeError: bad operand\n"), nil
+}
+
+// TestExceptionIsTheHeadline: an uncaught exception is what failed a test, in each report.
+func TestExceptionIsTheHeadline(t *testing.T) {
+	a, err := ParseArguments([]string{"-k", "contract_create_read"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := flavour{identifier: []string{"Id"}}
+	var text, junit, html strings.Builder
+	summary, err := Run(t.Context(), Config{
+		Schema: f.schema(t), Function: raising{newStub(f, "")}, Inputs: f.inputs(), Selection: a.Selection, Reporter: Reporters{&Text{W: &text}},
+	})
+	if err := errors.Join(err, WriteJUnit(&junit, summary), WriteHTML(&html, summary)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "CREATE raised TypeError: bad operand (src/acme_notes/handlers.py:38)"
+	for name, got := range map[string]string{"text": text.String(), "junit": junit.String(), "html": html.String()} {
+		if !strings.Contains(got, want) || strings.Contains(got, "without a message") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

@@ -87,6 +87,10 @@ type Event struct {
 	// those that are null.
 	Members []string
 
+	// Raised describes the uncaught exception that the library of the handler made this event of, according to
+	// the log of the call, secrets hidden: "raised TypeError: … (src/handlers.py:38)". "" if none is known.
+	Raised string
+
 	// Reply is the reply as it was read. Nil for an event that did not come from one.
 	Reply *document.Value
 }

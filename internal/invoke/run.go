@@ -253,7 +253,9 @@ func (r *Runner) call(ctx context.Context, req *Request, now state, index int) (
 	c.reply, c.log, c.Err = r.send(ctx, req.Action, index, payload)
 	c.Duration = r.cfg.Now().Sub(c.Start)
 	if c.Err == nil {
-		c.Event, c.Err = r.read(c.reply, req.Action, index)
+		if c.Event, c.Err = r.read(c.reply, req.Action, index); c.Event != nil {
+			c.Event.Raised = r.cfg.Redactor.Text(raised(c.Event, string(c.log)))
+		}
 	} else if c.reply != nil {
 		c.Event, _ = r.read(c.reply, req.Action, index) // too late, but it may contain an identifier
 	}
