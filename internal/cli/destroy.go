@@ -26,8 +26,8 @@ Retain are kept. On a terminal cfn asks for confirmation; otherwise, pass --yes.
 
 --retain keeps resources that an earlier attempt failed to delete (DELETE_FAILED).
 
-Exit code: 0 if the stack is deleted or did not exist; 2 if the service rejected the request or the
-deletion failed; 130 after Ctrl-C, which stops the wait, not the deletion.`,
+Exit code: 0 if the stack is deleted, now or before, if its ARN is given; 2 if the stack does not exist,
+the service rejected the request or the deletion failed; 130 after Ctrl-C, which stops the wait, not the deletion.`,
 		Example:     "  cfn destroy shop-test --yes",
 		Annotations: map[string]string{"log": "none"},
 		Args:        stackArgument,
@@ -66,10 +66,13 @@ func (c *app) destroy(ctx context.Context, opts *remoteOptions, name string, in 
 	if err != nil {
 		return c.serviceError(err)
 	}
-	if stack == nil || stack.StackStatus == "DELETE_COMPLETE" {
-		c.notef("stack %s does not exist in %s\n", name, r.Region)
+	if stack == nil {
+		return errNoStack(name, r.Region)
+	}
+	if stack.StackStatus == "DELETE_COMPLETE" {
+		c.notef("stack %s is already deleted\n", name)
 		if c.format == "json" {
-			return c.printJSON(stackResult{StackName: name, Region: r.Region, Status: "DELETE_COMPLETE", Outputs: map[string]string{}, Simulated: []string{}})
+			return c.printJSON(stackResult{StackName: aws.ToString(stack.StackName), StackID: aws.ToString(stack.StackId), Region: r.Region, Status: "DELETE_COMPLETE", Outputs: map[string]string{}, Simulated: []string{}})
 		}
 		return nil
 	}

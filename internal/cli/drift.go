@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -182,7 +181,7 @@ func (c *app) printDrift(result drift.Result) error {
 
 // driftText is a value of a model, or what a transform made of one, on one line.
 func driftText(v any) string {
-	text, err := json.Marshal(v)
+	text, err := compactJSON(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

@@ -17,7 +17,7 @@ import (
 //
 //	type              shown as                                  exit code
 //	*usageError       usage, message, hint on stderr            2
-//	*downstreamError  a block with the cause on stderr          2
+//	*downstreamError  "error: …" on stderr, with its hint       2
 //	*exitError        its message, if any, on stderr            its code
 //	*diag.Invalid     the problems on stderr                    1
 //	bugError, panic   a block on how to report it, on stderr    127
@@ -123,7 +123,7 @@ func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 		}
 		return exit.code
 	case errors.As(err, &downstream):
-		c.notef("=== A called service or tool failed ===\n%s\n---\n", downstream.err)
+		c.notef("error: %s\n", downstream.err)
 		c.hint(hint)
 		if path := c.logPath(); path != "" {
 			c.notef("Details are in %s.\n", path)

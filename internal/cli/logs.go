@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,7 +84,7 @@ func (c *app) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) err
 	err := r.Logs(ctx, q, func(e submit.LogEvent) error {
 		n++
 		if c.format == "json" {
-			line, err := json.Marshal(e)
+			line, err := compactJSON(e)
 			if err != nil {
 				return err
 			}

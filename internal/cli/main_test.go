@@ -42,7 +42,7 @@ func TestErrorsBecomeExitCodes(t *testing.T) {
 		{"said already", &exitError{code: 1}, 1, ""},
 		{"own code", &exitError{3, "stale"}, 3, "stale\n"},
 		{"usage", usagef("no %s", "way"), 2, "usage: cfn [OPTION …]\ncfn: error: no way\n"},
-		{"downstream", &downstreamError{withHint(errors.New("AccessDenied"), "ask")}, 2, "=== A called service or tool failed ===\nAccessDenied\n---\nhint: ask\n"},
+		{"downstream", &downstreamError{withHint(errors.New("AccessDenied"), "ask")}, 2, "error: AccessDenied\nhint: ask\n"},
 		{"bug", bugError{err: errors.New("no such state")}, 127,
 			"=== This is a bug in cfn ===\nno such state\n---\nYour project is not at fault. Please report it at https://github.com/formwork-dev/formwork/issues with\n"},
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,7 +112,7 @@ func (c *app) stackEvents(ctx context.Context, r *submit.Remote, id string, all 
 			c.printf("%s\n", eventLine(e))
 			continue
 		}
-		line, err := json.Marshal(listedEvent{
+		line, err := compactJSON(listedEvent{
 			aws.ToTime(e.Timestamp), aws.ToString(e.LogicalResourceId), aws.ToString(e.PhysicalResourceId), aws.ToString(e.ResourceType),
 			string(e.ResourceStatus), aws.ToString(e.ResourceStatusReason), aws.ToString(e.EventId),
 			aws.ToString(e.HookType), string(e.HookStatus), aws.ToString(e.HookStatusReason),

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -279,8 +278,9 @@ func roleOf(b *bundle.Bundle) ([]byte, error) {
 type submitted struct {
 	Region string `json:"region"`
 	submit.Registration
-	Default bool `json:"default"` // --set-default was carried out
-	off     bool // a hook without a configuration
+	Default bool   `json:"default"` // --set-default was carried out
+	off     bool   // a hook without a configuration
+	uses    string // the default version, if it is another one
 	regionFailure
 }
 
@@ -328,6 +328,10 @@ func (c *app) submittedAll(ctx context.Context, q *submit.Request, results []sub
 		if r.off {
 			c.notef("%s", turnOn(q, &r, opts))
 		}
+		if r.uses != "" {
+			c.notef("stacks in %s still use version %s of %s. To make version %s the default, run: cfn types default %s%s\n",
+				r.Region, r.uses, q.TypeName, r.Version(), r.VersionARN, opts.again(r.Region))
+		}
 		if ctx.Err() != nil && r.Token != "" && r.err != nil {
 			c.notef("the registration continues in %s; to see its result, run: %s\n", r.Region, opts.goOn(&r))
 		}
@@ -366,7 +370,7 @@ func turnOn(q *submit.Request, r *submitted, opts *submitOptions) string {
 			properties, edit = example, ", with your values in Properties"
 		}
 	}
-	configuration, err := json.Marshal(map[string]any{"CloudFormationConfiguration": map[string]any{
+	configuration, err := compactJSON(map[string]any{"CloudFormationConfiguration": map[string]any{
 		"HookConfiguration": map[string]any{"TargetStacks": "ALL", "FailureMode": "FAIL", "Properties": properties},
 	}})
 	if err != nil {
@@ -452,6 +456,7 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 		defer s.say("Console: %s", page)
 	}
 	if !s.opts.setDefault {
+		out.uses = s.otherDefault(ctx, registration)
 		return nil
 	}
 	if err := s.remote.SetDefault(ctx, registration.VersionARN); err != nil {
@@ -460,6 +465,21 @@ func (s *submission) carryOut(ctx context.Context, out *submitted) error {
 	out.Default = true
 	s.say("Set default version to '%s", registration.VersionARN)
 	return nil
+}
+
+// firstVersion is the version that the registry makes the default one.
+const firstVersion = "00000001"
+
+// otherDefault is the version that stacks use, "" if it is the registered one or cannot be found out.
+func (s *submission) otherDefault(ctx context.Context, registration *submit.Registration) string {
+	if registration.Version() == firstVersion {
+		return ""
+	}
+	out, err := s.remote.CloudFormation().DescribeType(ctx, &cloudformation.DescribeTypeInput{Arn: &registration.TypeARN})
+	if err != nil || aws.ToString(out.DefaultVersionId) == registration.Version() {
+		return ""
+	}
+	return aws.ToString(out.DefaultVersionId)
 }
 
 // configured reports whether the type has a configuration. What cannot be found out counts as none.

@@ -2,9 +2,9 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"maps"
 	"os"

@@ -337,3 +337,16 @@ func TestSignaturesDiffer(t *testing.T) {
 		t.Error("a signature came twice")
 	}
 }
+
+// TestNoEscapes: URLs in requests and messages can be copied.
+func TestNoEscapes(t *testing.T) {
+	for _, kind := range []RequestType{Create, Update, Delete} {
+		text, err := (&Request{RequestType: kind, ResponseURL: "http://h/r?a=1&b=<2>"}).Encode()
+		if err != nil || !strings.Contains(string(text), `"http://h/r?a=1&b=<2>"`) || strings.HasSuffix(string(text), "\n") {
+			t.Errorf("%s: %s %v", kind, text, err)
+		}
+	}
+	if got := quoted("a&b"); got != `"a&b"` {
+		t.Errorf("got %s", got)
+	}
+}

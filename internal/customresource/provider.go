@@ -2,7 +2,6 @@ package customresource
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -140,7 +139,7 @@ func (p *Provider) begin(ctx context.Context, request operation.Request) (operat
 		return operation.Progress{}, err
 	}
 	now := p.config.Now()
-	text, err := json.Marshal(made)
+	text, err := marshal(made)
 	if err != nil {
 		return operation.Progress{}, fmt.Errorf("store the request of a custom resource: %w", err)
 	}

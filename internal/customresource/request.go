@@ -1,6 +1,7 @@
 package customresource
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -97,11 +98,11 @@ func (r *Request) Encode() ([]byte, error) {
 			Request
 			OldProperties map[string]any `json:"OldResourceProperties"`
 		}
-		return json.Marshal(update{out, out.OldProperties})
+		return marshal(update{out, out.OldProperties})
 	default:
 		out.OldProperties = nil
 	}
-	return json.Marshal(out)
+	return marshal(out)
 }
 
 // Object names the request as the service names its response: StackId|LogicalResourceId|RequestId.
@@ -141,4 +142,13 @@ func Timeout(properties map[string]any) (time.Duration, error) {
 		return 0, timeoutError{}
 	}
 	return time.Duration(seconds) * time.Second, nil
+}
+
+// marshal encodes a value as JSON, with & and < as they are: URLs in requests and messages can be copied.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimRight(out.Bytes(), "\n"), err
 }

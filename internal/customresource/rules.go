@@ -214,7 +214,7 @@ func same(id, key string, of func(*Request) string) check {
 // quoted is a value as messages show it, cut to a length.
 func quoted(value any) string {
 	const most = 200
-	text, err := json.Marshal(value)
+	text, err := marshal(value)
 	if err != nil {
 		return kindOf(value)
 	}
