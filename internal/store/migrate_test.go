@@ -26,7 +26,9 @@ func TestCataloguesAreEqual(t *testing.T) {
 		return slices.ContainsFunc(onlyPostgres, func(table string) bool { return strings.HasPrefix(line, table+" ") })
 	})
 	// A key that SQLite counts up by itself is its row id, for which it lists no key.
-	pg = slices.DeleteFunc(pg, func(line string) bool { return line == "stack_events primary key (seq)" || line == "sns_deliveries primary key (seq)" })
+	pg = slices.DeleteFunc(pg, func(line string) bool {
+		return line == "stack_events primary key (seq)" || line == "sns_deliveries primary key (seq)"
+	})
 	if len(lite) < 20 {
 		t.Fatalf("the catalogue has %d lines only: %q", len(lite), lite)
 	}
