@@ -75,7 +75,6 @@ func TestNotifications(t *testing.T) {
 	const one, two = "arn:aws:sns:eu-west-1:123456789012:one", "arn:aws:sns:eu-west-1:123456789012:two"
 	eachStore(t, func(t *testing.T, g *rig) {
 		all := g.notified()
-		from := 0
 		check := func(what, stack string, from int, topics ...string) {
 			t.Helper()
 			for _, topic := range topics {
@@ -94,7 +93,7 @@ func TestNotifications(t *testing.T) {
 		// The same topics are no update; others are one, and get its events.
 		_, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: body, NotificationARNs: []string{one, two}})
 		refusedWith(t, err, "ValidationError", "No updates are to be performed.")
-		from = len(g.story("s"))
+		from := len(g.story("s"))
 		g.update(&cloudformation.UpdateStackInput{TemplateBody: body, NotificationARNs: []string{two}})
 		check("fewer topics", "s", from, two)
 

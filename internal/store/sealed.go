@@ -98,7 +98,7 @@ func (d *sealingDialect) seal(field *schema.Field, owner string) {
 		return
 	}
 	field.Append = func(gen schema.QueryGen, b []byte, value reflect.Value) []byte {
-		text := ""
+		var text string
 		if of, ok := value.Interface().(texter); ok {
 			text = of.Text()
 		} else {

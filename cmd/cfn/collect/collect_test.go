@@ -28,11 +28,11 @@ func TestAdapt(t *testing.T) {
 	end := Adapt()
 	block := make([]byte, 150<<20)
 	becomes(50)
-	block = block[:0:0]
-	becomes(percent)
-	block = make([]byte, 40<<20)
-	becomes(100)
 	runtime.KeepAlive(block)
+	becomes(percent)
+	smaller := make([]byte, 40<<20)
+	becomes(100)
+	runtime.KeepAlive(smaller)
 	end()
 	if current() != percent {
 		t.Errorf("GOGC is %d after the end, want %d", current(), percent)
