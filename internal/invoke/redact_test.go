@@ -191,13 +191,12 @@ func BenchmarkRedactJSON(b *testing.B) {
 	}
 }
 
-// The credentials of cfn env are no secrets: the account number and "formwork" are words of
-// many texts.
+// The credentials of cfn env are no secrets: the account number and "test" are words of many texts.
 func TestDummyCredentialsAreShown(t *testing.T) {
-	for _, dummy := range []string{"formwork", "test"} {
+	for _, dummy := range []string{LocalSecret, "test"} {
 		r := NewRedactor(nil)
 		r.Observe([]byte(`{"requestData": {"callerCredentials": {"accessKeyId": "123456789012", "secretAccessKey": "` + dummy + `", "sessionToken": ""}}}`))
-		const text = "formwork test arn:aws:iam::123456789012:role/x"
+		const text = LocalSecret + " test arn:aws:iam::123456789012:role/x"
 		if got := r.Text(text); got != text {
 			t.Errorf("%s: %s", dummy, got)
 		}

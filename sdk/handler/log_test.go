@@ -55,7 +55,7 @@ func TestLogHidesSecrets(t *testing.T) {
 // What everybody knows is no secret: hiding it would make paths and account numbers unreadable.
 func TestRedactorShowsDummyCredentials(t *testing.T) {
 	const line = "github.com/formwork-dev/formwork/sdk test of account 000000000000"
-	for _, c := range []Credentials{{AccessKeyID: "000000000000", SecretAccessKey: "formwork", SessionToken: "test"}, {AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}} {
+	for _, c := range []Credentials{{AccessKeyID: "000000000000", SecretAccessKey: "unchecked-8f3kq2vz7mxw", SessionToken: "test"}, {AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}} {
 		r := newRedactor(nil, []Credentials{c}, nil, nil)
 		if got := r.text(line); got != line {
 			t.Errorf("%v: %s", c, got)
