@@ -251,7 +251,7 @@ func TestHostileRequests(t *testing.T) {
 		{"compressed", form("Content-Encoding: gzip\r\n", registerForm), 415, "<Code>"},
 		{"multipart", strings.Replace(form("", registerForm), "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", 1), 415, "<Code>"},
 		{"enumeration", form("", strings.Replace(registerForm, "RESOURCE", "BOMB", 1)), 400, "<Code>ValidationError"},
-		{"reserved name", form("", strings.Replace(registerForm, "Acme::A::B", "AWS::AA::BB", 1)), 400, "<Code>CFNRegistryException"},
+		{"reserved name", form("", strings.Replace(registerForm, "Acme::A::B", "Custom::Storage::Widget", 1)), 400, "<Code>CFNRegistryException"},
 
 		// Bad JSON.
 		{"no JSON", call("ssm", "PutParameter", "{"), 400, "SerializationException"},
