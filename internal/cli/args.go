@@ -114,7 +114,7 @@ func (n *normalizer) word(word string) error {
 	var names []string
 	for _, sub := range n.command.Commands() {
 		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
+			names = append(append(names, sub.Name()), sub.Aliases...)
 		}
 	}
 	hint := "choose from " + strings.Join(names, ", ")

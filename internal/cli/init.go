@@ -100,6 +100,7 @@ func newInitLanguage(c *app, opts *initOptions, language string) *cobra.Command 
 		Short:       "Start a project with handlers in " + language,
 		Args:        noArguments,
 		Annotations: map[string]string{"project": "created"},
+		Hidden:      project.Retired(language) != nil, // it says so when it is run
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts := *opts
 			opts.language = language
