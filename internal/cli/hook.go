@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -284,7 +285,7 @@ func (r *templateResource) verdict(event *invoke.Event, err error, redactor *inv
 	case err != nil:
 		v.Status, v.Message = "ERROR", redactor.Text(err.Error())
 	case event.Status == invoke.Failed:
-		v.Status, v.ErrorCode, v.Message = "FAILED", string(event.ErrorCode), redactor.Text(event.Message)
+		v.Status, v.ErrorCode, v.Message = "FAILED", string(event.ErrorCode), cmp.Or(event.Raised, redactor.Text(event.Message), "the hook gives no message")
 	default:
 		v.Status, v.Message = "SUCCESS", redactor.Text(event.Message)
 	}
