@@ -228,14 +228,15 @@ func valueAt(value any, at document.Pointer) any {
 
 // Configuration returns the configuration of a type as its handlers get it, with dynamic
 // references resolved, and the secrets that they stood for. alias "" is the default. Without a
-// configuration it is {}. An *awswire.Error reports that a reference cannot be resolved.
+// configuration it is null: the official library for TypeScript refuses {} for a type whose code has no model of one.
+// An *awswire.Error reports that a reference cannot be resolved.
 func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *Version, alias string) (text json.RawMessage, secrets []string, err error) {
 	row, err := r.findConfiguration(ctx, caller, v.TypeARN, cmp.Or(alias, defaultAlias))
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case row == nil:
-		return json.RawMessage(`{}`), nil, nil
+		return json.RawMessage(`null`), nil, nil
 	case !strings.Contains(row.Configuration, "{{resolve:") && !strings.Contains(row.Configuration, `\u`):
 		return json.RawMessage(row.Configuration), nil, nil
 	}

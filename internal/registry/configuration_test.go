@@ -163,7 +163,7 @@ func TestTypeConfigurations(t *testing.T) {
 		}
 		_, _, err = g.Configuration(t.Context(), owner, v, "second")
 		refused(t, err, "ParameterNotFound", "There is no ssm value /missing.")
-		if none, _, err := g.Configuration(t.Context(), owner, v, "third"); err != nil || string(none) != "{}" {
+		if none, _, err := g.Configuration(t.Context(), owner, v, "third"); err != nil || string(none) != "null" {
 			t.Errorf("%s, %v", none, err)
 		}
 
@@ -207,7 +207,7 @@ func TestTypeConfigurations(t *testing.T) {
 		}
 		refused(t, g.configure(schema.Resource, configured, text), "TypeNotFoundException", configured)
 		g.register(owner, schema.Resource, configured, "s3://b/k")
-		if left, _, err := g.Configuration(t.Context(), owner, v, ""); err != nil || string(left) != "{}" {
+		if left, _, err := g.Configuration(t.Context(), owner, v, ""); err != nil || string(left) != "null" {
 			t.Errorf("left over: %s, %v", left, err)
 		}
 		if strings.Contains(g.log.text(), "s3cr3t") {
