@@ -3,6 +3,7 @@ package local_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,9 +173,9 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 		close(p.ended)
 	}()
 	t.Cleanup(func() { p.kill() })
-	if err != nil {
+	if err != nil || ready.Endpoint == "" {
 		<-p.ended
-		return nil, fmt.Errorf("%w: %s", p.err, p.stderr.String())
+		return nil, fmt.Errorf("the server does not start: %w: %s", cmp.Or(p.err, err), p.stderr.String())
 	}
 	p.url = ready.Endpoint
 	return p, nil

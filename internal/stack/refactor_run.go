@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -177,13 +176,11 @@ func (e *Engine) readRefactored(ctx context.Context, s *refactoredStack, stored,
 func (s *refactoredStack) sections(previous *deploymentRow) (string, error) {
 	var before, after map[string]map[string]any
 	parts := func(text string) (map[string]map[string]any, error) {
-		out, all := map[string]map[string]any{}, map[string]any{}
-		if text == "" {
-			return out, nil
-		}
-		err := json.Unmarshal([]byte(text), &all)
+		var all store.JSON[map[string]any] // numbers keep their digits
+		err := all.Scan(text)
+		out := map[string]map[string]any{}
 		for _, name := range []string{"Conditions", "Mappings", "Parameters", "Rules"} {
-			out[name], _ = all[name].(map[string]any)
+			out[name], _ = all.Get()[name].(map[string]any)
 		}
 		return out, err
 	}

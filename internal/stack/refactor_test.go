@@ -329,6 +329,7 @@ func TestRefactorFailures(t *testing.T) {
 		"creation":           {one: one("", "Z: {Properties: {Note: z}}") + out, two: two(), reason: "ONE: Stack Refactor does not support creation of resources: [Z]."},
 		"deletion":           {one: one("K") + out, two: two(), reason: "ONE: Stack Refactor does not support deletion of resources: [K]."},
 		"modification":       {one: one("K") + out, two: two("K: {Properties: {Note: k}}"), reason: "TWO: Stack Refactor does not support modification of resources: [K]."},
+		"large number":       {one: one("K") + out, two: two("K: {Properties: {Note: 1e999999999}}"), reason: "TWO: Stack Refactor does not support modification of resources: [K]."},
 		"policy":             {one: one("K") + out, two: two("K: {DeletionPolicy: Retain}"), reason: "TWO: Stack Refactor does not support modification of resources: [K]."},
 		"kept and modified":  {one: one("K") + out, two: things("X: {Properties: {Note: y}}", "K: {}"), reason: "TWO: Stack Refactor does not support modification of resources: [X]."},
 		"immutable type":     {one: one("F") + out, two: two("F: {Type: Acme::Test::Fixed}"), reason: "ONE: Stack Refactor does not support Acme::Test::Fixed."},

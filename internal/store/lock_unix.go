@@ -4,11 +4,11 @@ package store
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,25 +17,36 @@ import (
 // that ends; the file stays and says who had it last.
 type folderLock struct{ file *os.File }
 
+// A process that is being started has a copy of the file until it runs its program: if the one that starts it is killed
+// meanwhile, the lock outlives it for that long. It is waited for some seconds.
+const (
+	copyWait  = 10 * time.Millisecond
+	maxCopies = 500
+)
+
 func lockFolder(path string) (*folderLock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for tries := 0; ; tries++ {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
+		if err == nil {
 			break
 		}
-	}
-	if err != nil {
-		defer file.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		if errors.Is(err, unix.EINTR) {
+			continue
 		}
-		text, _ := io.ReadAll(io.LimitReader(file, 32))
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-		return nil, &LockedError{Dir: filepath.Dir(path), PID: pid}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, file.Close())
+		}
+		text := make([]byte, 32)
+		n, _ := file.ReadAt(text, 0) // a file without a number is of a process that starts
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+		if pid == 0 || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) || tries == maxCopies {
+			return nil, errors.Join(&LockedError{Dir: filepath.Dir(path), PID: pid}, file.Close())
+		}
+		time.Sleep(copyWait)
 	}
 	lock := &folderLock{file}
 	if err := lock.sign(); err != nil {
