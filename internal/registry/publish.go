@@ -35,7 +35,6 @@ const (
 // publishingWorkers are the workers of this half of the registry.
 func (r *Registry) publishingWorkers() map[string]store.Worker {
 	return map[string]store.Worker{
-		workTest:       {Run: r.resume, Fail: r.giveUpTest},
 		workAutoUpdate: {Run: r.autoUpdate, Fail: func(context.Context, string, string) error { return nil }}, // the log has it
 	}
 }

@@ -158,7 +158,6 @@ func New(config Config) *Registry {
 // The kinds of wake-ups in the store.
 const (
 	workRegistration = "registration" // id: the token
-	workTest         = "test"         // id: the id of a run that an earlier version of this program began
 	workAutoUpdate   = "autoupdate"   // id: the ARN of the published version
 )
 

@@ -186,30 +186,6 @@ func (t *Tests) Committed(ctx context.Context, state operation.State) {
 	t.registry.announce(run.caller(), schema.Kind(run.Kind), run.TypeName, versionID(run.Version), TestEnded)
 }
 
-// resume begins the operation of a run that was begun by an earlier version of this program,
-// which woke the run itself. It is a store.Run.
-func (r *Registry) resume(ctx context.Context, id string) (time.Time, error) {
-	known, err := r.config.Operations.Get(ctx, id)
-	if err != nil || known != nil {
-		return time.Time{}, err
-	}
-	err = r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		run, err := findRun(ctx, tx, id)
-		if err != nil || run == nil || run.Status != string(cfn.TypeTestsStatusInProgress) {
-			return err
-		}
-		_, err = r.config.Operations.Begin(ctx, tx, run.operation())
-		return err
-	})
-	return time.Time{}, err
-}
-
-// giveUpTest fails a run that cannot be begun.
-func (r *Registry) giveUpTest(ctx context.Context, id, reason string) error {
-	state := operation.State{Key: id, Progress: operation.Progress{Status: cfn.OperationStatusFailed, Message: reason}}
-	return r.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error { return r.Tests().Progressed(ctx, tx, state) })
-}
-
 // toModel and fromModel carry a verdict through an operation.
 func toModel(v verdict) (model map[string]any, err error) {
 	text, err := json.Marshal(v)

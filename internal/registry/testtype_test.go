@@ -191,7 +191,7 @@ func TestGiveUpWork(t *testing.T) {
 		if err != nil || len(runs) != 1 {
 			t.Fatalf("%+v, %v", runs, err)
 		}
-		if err := s.Workers()[workTest].Fail(t.Context(), runs[0].ID, "Internal failure: the row is broken"); err != nil {
+		if err := s.config.Operations.Workers()["operation"].Fail(t.Context(), runs[0].ID, "Internal failure: the row is broken"); err != nil {
 			t.Fatal(err)
 		}
 		if out := s.verdict(owner, version); out.TypeTestsStatus != types.TypeTestsStatusFailed || aws.ToString(out.TypeTestsStatusDescription) != "Internal failure: the row is broken" {
@@ -290,7 +290,7 @@ func TestInterruptedTest(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// As an earlier version of the program has begun it: no operation, a wake-up of its own.
+			// Its operation begins once more.
 			if _, err := tx.NewDelete().Table("operations").Where("TRUE").Exec(ctx); err != nil {
 				return err
 			}
@@ -298,7 +298,8 @@ func TestInterruptedTest(t *testing.T) {
 			if err := tx.NewSelect().Model(run).Scan(ctx); err != nil {
 				return err
 			}
-			return tx.Wake(ctx, workTest, run.ID, time.Time{})
+			_, err = s.config.Operations.Begin(ctx, tx, run.operation())
+			return err
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -13,11 +14,48 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Each package that keeps rows owns a file of the same name in both folders. A file that
-// was released never changes; what comes later is a new file with a higher number.
+// Each package that keeps rows owns a file of its name, in the SQL of PostgreSQL. A file that was
+// released never changes; what comes later is a new file with a higher number. There is no way back.
 //
 //go:embed migrations
 var migrations embed.FS
+
+// asSQLite turns what the files have into the SQL of SQLite, whose texts are in the order of their bytes.
+var asSQLite = strings.NewReplacer(
+	` COLLATE "C"`, "",
+	"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+)
+
+// onlyPostgres begins a file that does nothing on SQLite.
+const onlyPostgres = "-- PostgreSQL only"
+
+// sqliteFiles has the migrations for SQLite.
+type sqliteFiles struct{ fs.FS }
+
+// Open implements [fs.FS].
+func (f sqliteFiles) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return file, err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(string(text), onlyPostgres) {
+		text = []byte("-- +goose Up\n")
+	}
+	return sqliteFile{file, strings.NewReader(asSQLite.Replace(string(text)))}, nil
+}
+
+// A sqliteFile is a file with another text.
+type sqliteFile struct {
+	fs.File
+	text io.Reader
+}
+
+// Read implements [io.Reader].
+func (f sqliteFile) Read(into []byte) (int, error) { return f.text.Read(into) }
 
 // versionTable lists the migrations that a database has seen.
 const versionTable = "formwork_migrations"
@@ -29,11 +67,7 @@ const migrationLock = 0x666f726d776f726b
 // migrate brings the database forward to the newest version that is embedded. What each
 // file does is one transaction, so a crash leaves a version that is whole.
 func (s *Store) migrate(ctx context.Context) error {
-	folder := "migrations/sqlite"
-	if s.IsPostgres() {
-		folder = "migrations/postgres"
-	}
-	files, err := fs.Sub(migrations, folder)
+	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
@@ -45,7 +79,7 @@ func (s *Store) migrateTo(ctx context.Context, files fs.FS) error {
 		return err
 	}
 	if !s.IsPostgres() {
-		return s.migrateForward(ctx, files)
+		return s.migrateForward(ctx, sqliteFiles{files})
 	}
 	conn, err := s.writer.Conn(ctx)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// onlyPostgres names the tables that SQLite does not need.
-var onlyPostgres = []string{"blobs", "blob_chunks"}
+// postgresTables names the tables that SQLite does not need.
+var postgresTables = []string{"blobs", "blob_chunks"}
 
 // TestCataloguesAreEqual: what one database has, the other has, by the same names.
 func TestCataloguesAreEqual(t *testing.T) {
 	pg := catalogue(t, open(t, postgres(t)))
 	lite := catalogue(t, open(t, Config{Dir: t.TempDir()}))
 	pg = slices.DeleteFunc(pg, func(line string) bool {
-		return slices.ContainsFunc(onlyPostgres, func(table string) bool { return strings.HasPrefix(line, table+" ") })
+		return slices.ContainsFunc(postgresTables, func(table string) bool { return strings.HasPrefix(line, table+" ") })
 	})
 	// A key that SQLite counts up by itself is its row id, for which it lists no key.
 	pg = slices.DeleteFunc(pg, func(line string) bool {
@@ -33,7 +33,7 @@ func TestCataloguesAreEqual(t *testing.T) {
 		t.Fatalf("the catalogue has %d lines only: %q", len(lite), lite)
 	}
 	if diff := cmp.Diff(lite, pg); diff != "" {
-		t.Errorf("migrations/sqlite and migrations/postgres differ (-sqlite +postgres):\n%s", diff)
+		t.Errorf("the tables of the two databases differ (-sqlite +postgres):\n%s", diff)
 	}
 }
 
@@ -125,12 +125,8 @@ func unmigrated(t *testing.T, config Config) *Store {
 	return s
 }
 
-func folder(s *Store) fs.FS {
-	name := "migrations/sqlite"
-	if s.IsPostgres() {
-		name = "migrations/postgres"
-	}
-	files, err := fs.Sub(migrations, name)
+func embedded() fs.FS {
+	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		panic(err)
 	}
@@ -165,7 +161,7 @@ func upTo(t *testing.T, files fs.FS, version int64) fs.FS {
 func TestMigrationsStepByStep(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := unmigrated(t, config)
-		known, err := versions(folder(s))
+		known, err := versions(embedded())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +170,7 @@ func TestMigrationsStepByStep(t *testing.T) {
 			if i > 0 && version == known[i-1] {
 				t.Errorf("two migrations have the number %d", version)
 			}
-			if err := s.migrateTo(t.Context(), upTo(t, folder(s), version)); err != nil {
+			if err := s.migrateTo(t.Context(), upTo(t, embedded(), version)); err != nil {
 				t.Fatalf("to %d: %v", version, err)
 			}
 		}
