@@ -43,6 +43,11 @@ type Config struct {
 	// SQLite in Dir. Unpacked handlers are in Dir in either case.
 	Database string
 
+	// SecretsKey is a file with the key that seals what is secret in the store: 64 hexadecimal digits, which
+	// other users than those of its group cannot read. All servers of one database need the same key. Empty
+	// means [KeyFile] in Dir, which is made if it does not exist.
+	SecretsKey string
+
 	// Account and Region of requests that name none. Empty means 000000000000 and us-east-1.
 	Account, Region string
 
@@ -299,14 +304,17 @@ func (c *CloudFormation) verifier() (*awswire.Verifier, error) {
 // which is kept next to the data.
 func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) {
 	config := &c.config
-	path := filepath.Join(config.Dir, KeyFile)
+	path, load := filepath.Join(config.Dir, KeyFile), seal.LoadKey
+	if config.SecretsKey != "" {
+		path, load = config.SecretsKey, seal.ReadKey
+	}
 	if err := c.reachable(ctx, path); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if key, err = seal.LoadKey(path); err != nil {
+	if key, err = load(path); err != nil {
 		return nil, err
 	}
 	if c.sealer, err = seal.New(key); err != nil {
@@ -328,7 +336,7 @@ func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) 
 // reachable opens a database of PostgreSQL for a moment before the first key is made for it: a
 // server that cannot start leaves nothing behind.
 func (c *CloudFormation) reachable(ctx context.Context, key string) error {
-	if _, err := os.Stat(key); c.config.Database == "" || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(key); c.config.Database == "" || c.config.SecretsKey != "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	probe, err := store.Open(ctx, store.Config{Dir: c.config.Dir, DSN: c.config.Database, Logger: c.config.Logger})

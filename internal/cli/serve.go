@@ -52,6 +52,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
+	secretsKey                                                    string
 	hosts, handlerEnv, simulate, functions                        []string
 	temporary, infrastructure, runLambda                          bool
 	setAdmins, allowHosts, endpoints                              []string
@@ -107,6 +108,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.data, "data", "", "the `DIR` for all data (default: a folder in the user's home)")
 	flags.BoolVar(&opts.temporary, "temporary", false, "delete all data when the server stops")
 	flags.StringVar(&opts.database, "database", "", "store the state in the PostgreSQL database at the `URL` postgres://…")
+	flags.StringVar(&opts.secretsKey, "secrets-key", "", "encrypt secrets with the key in the `FILE`, 64 hexadecimal digits, which all servers of a database need (default: "+local.KeyFile+" in the data folder, created if missing)")
 	flags.StringVar(&opts.region, "region", invoke.DefaultRegion, "the `NAME` of the region for requests that do not name one")
 	flags.StringVar(&opts.account, "account", lambda.DefaultAccountID, "the account `NUMBER` used when the access key is not an account number")
 	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
@@ -194,6 +196,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	}
 	if config.MemoryLimit, err = memoryLimit(o.memoryLimit); err != nil {
 		return config, err
+	}
+	if o.secretsKey != "" {
+		config.SecretsKey = c.path(o.secretsKey)
 	}
 	config.TrustHandlers = o.trustHandlers
 	if o.trustHandlers && o.auth == "" {
@@ -463,7 +468,7 @@ func serveHint(err error, lambdaAddress string) error {
 	case errors.As(err, &locked):
 		return withHint(err, "pass --data DIR to use another folder, or --temporary to keep no data")
 	case errors.As(err, &key) && key.Shared:
-		return withHint(err, "copy %s from the data folder of another server of this database to %s", local.KeyFile, key.Path)
+		return withHint(err, "copy %s from the data folder of another server of this database to %s, or pass --secrets-key FILE", local.KeyFile, key.Path)
 	case errors.As(err, &key):
 		return withHint(err, "restore the %s that belongs to this folder, or use another folder: --data DIR", local.KeyFile)
 	case errors.As(err, &open):

@@ -56,7 +56,7 @@ func ParseKey(text string) ([]byte, error) {
 // is for its owner only; one that others may read is refused.
 func LoadKey(path string) ([]byte, error) {
 	for range 2 {
-		key, err := readKey(path)
+		key, err := readKey(path, othersMayRead)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return key, err
 		}
@@ -64,10 +64,14 @@ func LoadKey(path string) ([]byte, error) {
 			return nil, fmt.Errorf("making the key %s: %w", path, err)
 		}
 	}
-	return readKey(path)
+	return readKey(path, othersMayRead)
 }
 
-func readKey(path string) ([]byte, error) {
+// ReadKey reads the key in a file that something else has made, such as a container platform. The
+// file may be readable for its group.
+func ReadKey(path string) ([]byte, error) { return readKey(path, worldMayRead) }
+
+func readKey(path string, exposed func(fs.FileInfo) bool) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
@@ -75,7 +79,7 @@ func readKey(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > 1024 {
 		return nil, fmt.Errorf("the key %s is not a file of %d hexadecimal digits", path, 2*KeySize)
 	}
-	if othersMayRead(info) {
+	if exposed(info) {
 		return nil, fmt.Errorf("other users can read the key %s: run chmod 600 %s", path, path)
 	}
 	text, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package seal
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,18 @@ func TestKeys(t *testing.T) {
 	ok(t, os.Chmod(path, 0o644))
 	if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key that others may read gave %v", err)
+	}
+	ok(t, os.Chmod(path, 0o600))
+	ok(t, os.Chmod(path, 0o440)) // as platforms of containers mount it
+	if given, err := ReadKey(path); err != nil || !bytes.Equal(given, first) {
+		t.Errorf("%x, %v", given, err)
+	}
+	ok(t, os.Chmod(path, 0o444))
+	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that everyone may read: %v", err)
+	}
+	if _, err := ReadKey(path + "-missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing key: %v", err)
 	}
 	ok(t, os.Chmod(path, 0o600))
 	ok(t, os.WriteFile(path, []byte("deadbeef"), 0o600))
