@@ -136,17 +136,10 @@ func (e *Engine) deploy(ctx context.Context, r *run, i *instanceRow, result *res
 }
 
 func (e *Engine) create(ctx context.Context, r *run, i *instanceRow, result *resultRow) error {
-	parameters, err := merged(r.set, i)
-	if err != nil {
-		return err
-	}
-	in := &cloudformation.CreateStackInput{
-		StackName: &i.StackName, TemplateBody: &r.set.Template, Parameters: parameters, ClientRequestToken: aws.String(r.token(i, stepCreate)),
-	}
-	if err := errors.Join(decode(r.set.Capabilities, &in.Capabilities), decode(r.set.Tags, &in.Tags)); err != nil {
-		return err
-	}
-	out, err := e.config.Stacks.CreateStack(ctx, r.caller(i), in)
+	out, err := e.config.Stacks.CreateStack(ctx, r.caller(i), &cloudformation.CreateStackInput{
+		StackName: &i.StackName, TemplateBody: &r.set.Template, Parameters: merged(r.set, i), Capabilities: r.set.Capabilities.Get(), Tags: r.set.Tags.Get(),
+		ClientRequestToken: aws.String(r.token(i, stepCreate)),
+	})
 	if err != nil {
 		return err
 	}
@@ -155,17 +148,10 @@ func (e *Engine) create(ctx context.Context, r *run, i *instanceRow, result *res
 }
 
 func (e *Engine) update(ctx context.Context, r *run, i *instanceRow, result *resultRow) (outcome, error) {
-	parameters, err := merged(r.set, i)
-	if err != nil {
-		return outcome{}, err
-	}
-	in := &cloudformation.UpdateStackInput{
-		StackName: &i.StackARN, TemplateBody: &r.set.Template, Parameters: parameters, Tags: []types.Tag{}, ClientRequestToken: aws.String(r.token(i, stepUpdate)),
-	}
-	if err := errors.Join(decode(r.set.Capabilities, &in.Capabilities), decode(r.set.Tags, &in.Tags)); err != nil {
-		return outcome{}, err
-	}
-	_, err = e.config.Stacks.UpdateStack(ctx, r.caller(i), in)
+	_, err := e.config.Stacks.UpdateStack(ctx, r.caller(i), &cloudformation.UpdateStackInput{
+		StackName: &i.StackARN, TemplateBody: &r.set.Template, Parameters: merged(r.set, i), Capabilities: r.set.Capabilities.Get(),
+		Tags: append([]types.Tag{}, r.set.Tags.Get()...), ClientRequestToken: aws.String(r.token(i, stepUpdate)),
+	})
 	if stack.IsNoUpdate(err) {
 		return outcome{over: true}, nil
 	}
@@ -262,5 +248,5 @@ func (r *run) countDrift() {
 			d.DriftDetectionStatus = types.StackSetDriftDetectionStatusPartialSuccess
 		}
 	}
-	r.op.Drift = encode(d)
+	r.op.Drift = store.JSONOf(&d)
 }

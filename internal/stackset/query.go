@@ -138,10 +138,7 @@ func (e *Engine) Set(ctx context.Context, place awswire.Place, name string) (*St
 		return nil, err
 	}
 	out.Summary = summaries[0]
-	if err := decode(s.Parameters, &out.Parameters); err != nil {
-		return nil, err
-	}
-	out.Parameters = shown(out.Parameters, s.parsedTemplate())
+	out.Parameters = shown(s.Parameters.Get(), s.parsedTemplate())
 	var rows []instanceRow
 	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("overrides").Where("set_id = ?", s.ID).OrderExpr("region, account").Limit(maxInstances).Scan(ctx)
 	if err != nil {

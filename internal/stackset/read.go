@@ -2,7 +2,6 @@ package stackset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,17 +86,13 @@ func (e *Engine) ListStackSets(ctx context.Context, caller awswire.Caller, in *c
 	out := &cloudformation.ListStackSetsOutput{NextToken: next, Summaries: []types.StackSetSummary{}}
 	for i := range rows {
 		s := &rows[i]
-		var d types.StackSetDriftDetectionDetails
-		if err := decode(s.Drift, &d); err != nil {
-			return nil, err
-		}
-		drift := types.StackDriftStatusNotChecked
-		if s.Drift != "" {
-			drift = types.StackDriftStatus(d.DriftStatus)
+		drift, checked := types.StackDriftStatusNotChecked, (*time.Time)(nil)
+		if d := s.Drift.Get(); d != nil {
+			drift, checked = types.StackDriftStatus(d.DriftStatus), d.LastDriftCheckTimestamp
 		}
 		out.Summaries = append(out.Summaries, types.StackSetSummary{
 			StackSetName: &s.Name, StackSetId: aws.String(s.id()), Status: s.status(), Description: textOf(s.Description), PermissionModel: types.PermissionModelsSelfManaged,
-			DriftStatus: drift, LastDriftCheckTimestamp: d.LastDriftCheckTimestamp, ManagedExecution: &types.ManagedExecution{Active: &s.Managed},
+			DriftStatus: drift, LastDriftCheckTimestamp: checked, ManagedExecution: &types.ManagedExecution{Active: &s.Managed},
 		})
 	}
 	return out, nil
@@ -111,13 +106,9 @@ func (e *Engine) DescribeStackInstance(ctx context.Context, caller awswire.Calle
 	if err != nil {
 		return nil, err
 	}
-	overrides := []types.Parameter{}
-	if err := decode(i.Overrides, &overrides); err != nil {
-		return nil, err
-	}
 	return &cloudformation.DescribeStackInstanceOutput{StackInstance: &types.StackInstance{
 		StackSetId: aws.String(s.id()), Account: &i.Account, Region: &i.Region, StackId: textOf(i.StackARN), Status: i.Status, StatusReason: textOf(i.Reason),
-		StackInstanceStatus: &types.StackInstanceComprehensiveStatus{DetailedStatus: i.Detailed}, ParameterOverrides: shown(overrides, s.parsedTemplate()),
+		StackInstanceStatus: &types.StackInstanceComprehensiveStatus{DetailedStatus: i.Detailed}, ParameterOverrides: shown(i.Overrides.Get(), s.parsedTemplate()),
 		DriftStatus: i.Drift, LastDriftCheckTimestamp: timeOf(i.DriftAt), LastOperationId: textOf(i.Operation), OrganizationalUnitId: aws.String(""),
 	}}, nil
 }
@@ -199,24 +190,20 @@ func (e *Engine) DescribeStackSetOperation(ctx context.Context, caller awswire.C
 	if err != nil {
 		return nil, err
 	}
-	var asked input
 	details, err := e.failures(ctx, op)
-	if err := errors.Join(err, decode(op.Input, &asked)); err != nil {
+	if err != nil {
 		return nil, err
 	}
+	asked := op.Input.Get()
 	out := &types.StackSetOperation{
 		OperationId: &op.ID, StackSetId: aws.String(s.id()), Action: op.Action, Status: op.Status, StatusReason: textOf(op.Reason), StatusDetails: details,
 		OperationPreferences: &asked.Preferences, RetainStacks: asked.Retain, AdministrationRoleARN: &op.AdminRole, ExecutionRoleName: &op.Role,
-		CreationTimestamp: &op.CreatedAt.Time, EndTimestamp: timeOf(op.EndedAt),
+		CreationTimestamp: &op.CreatedAt.Time, EndTimestamp: timeOf(op.EndedAt), StackSetDriftDetectionDetails: op.Drift.Get(),
 	}
 	if out.OperationPreferences.RegionOrder == nil {
 		out.OperationPreferences.RegionOrder = []string{}
 	}
-	if op.Drift != "" {
-		out.StackSetDriftDetectionDetails = &types.StackSetDriftDetectionDetails{}
-		err = decode(op.Drift, out.StackSetDriftDetectionDetails)
-	}
-	return &cloudformation.DescribeStackSetOperationOutput{StackSetOperation: out}, err
+	return &cloudformation.DescribeStackSetOperationOutput{StackSetOperation: out}, nil
 }
 
 func (o *operationRow) key() string { return fmt.Sprint(o.Seq) }
@@ -236,11 +223,11 @@ func (e *Engine) ListStackSetOperations(ctx context.Context, caller awswire.Call
 	out := &cloudformation.ListStackSetOperationsOutput{NextToken: next, Summaries: []types.StackSetOperationSummary{}}
 	for n := range rows {
 		op := &rows[n]
-		var asked input
 		details, err := e.failures(ctx, op)
-		if err := errors.Join(err, decode(op.Input, &asked)); err != nil {
+		if err != nil {
 			return nil, err
 		}
+		asked := op.Input.Get()
 		out.Summaries = append(out.Summaries, types.StackSetOperationSummary{
 			OperationId: &op.ID, Action: op.Action, Status: op.Status, StatusReason: textOf(op.Reason), StatusDetails: details,
 			CreationTimestamp: &op.CreatedAt.Time, EndTimestamp: timeOf(op.EndedAt), OperationPreferences: &asked.Preferences,

@@ -82,7 +82,7 @@ func (e *Engine) request(caller awswire.Caller, action types.StackSetOperationAc
 		return nil, err
 	}
 	row := &operationRow{
-		ID: cmp.Or(aws.ToString(id), e.config.NewID()), Action: action, Status: types.StackSetOperationStatusRunning, Input: encode(in),
+		ID: cmp.Or(aws.ToString(id), e.config.NewID()), Action: action, Status: types.StackSetOperationStatusRunning, Input: store.JSONOf(in),
 		Caller: caller.AccessKeyID, CreatedAt: e.now(), RowVersion: 1,
 	}
 	if !operationForm.MatchString(row.ID) {
@@ -151,10 +151,7 @@ func (e *Engine) accept(ctx context.Context, tx *store.Tx, s *setRow, begin *ope
 
 // begin makes the results of an operation, and the instances that it creates.
 func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *setRow, op *operationRow) error {
-	var in input
-	if err := decode(op.Input, &in); err != nil {
-		return err
-	}
+	in := op.Input.Get()
 	existing, err := all[instanceRow](ctx, tx, "region, account", "set_id = ?", s.ID)
 	if err != nil {
 		return err
@@ -207,12 +204,8 @@ func (i *instanceRow) prepare(op *operationRow, in input) error {
 	if !in.Override {
 		return nil
 	}
-	var old []types.Parameter
-	if err := decode(i.Overrides, &old); err != nil {
-		return err
-	}
-	overrides, err := settle(in.Overrides, old)
-	i.Overrides = encode(overrides)
+	overrides, err := settle(in.Overrides, i.Overrides.Get())
+	i.Overrides = store.JSONOf(overrides)
 	return err
 }
 

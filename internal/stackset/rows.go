@@ -3,10 +3,8 @@ package stackset
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -25,19 +23,19 @@ type setRow struct {
 	Name    string `bun:"name"`
 	Live    bool   `bun:"live"` // the name is taken
 
-	Description  string     `bun:"description"`
-	Template     string     `bun:"template" seal:"stack_sets.template"`
-	Parameters   string     `bun:"parameters" seal:"stack_sets.parameters"` // list of types.Parameter
-	Capabilities string     `bun:"capabilities"`                            // list of types.Capability
-	Tags         string     `bun:"tags"`                                    // list of types.Tag
-	AdminRole    string     `bun:"admin_role"`                              // ARN, "" for the usual one
-	Role         string     `bun:"role"`                                    // name of the execution role
-	Managed      bool       `bun:"managed"`                                 // operations wait for each other
-	Drift        string     `bun:"drift"`                                   // types.StackSetDriftDetectionDetails, "" before the first detection
-	ClientToken  string     `bun:"client_token"`
-	RequestHash  string     `bun:"request_hash"`
-	CreatedAt    store.Time `bun:"created_at"`
-	RowVersion   int64      `bun:"row_version"`
+	Description  string                                           `bun:"description"`
+	Template     string                                           `bun:"template" seal:"stack_sets.template"`
+	Parameters   store.JSON[[]types.Parameter]                    `bun:"parameters" seal:"stack_sets.parameters"`
+	Capabilities store.JSON[[]types.Capability]                   `bun:"capabilities"`
+	Tags         store.JSON[[]types.Tag]                          `bun:"tags"`
+	AdminRole    string                                           `bun:"admin_role"` // ARN, "" for the usual one
+	Role         string                                           `bun:"role"`       // name of the execution role
+	Managed      bool                                             `bun:"managed"`    // operations wait for each other
+	Drift        store.JSON[*types.StackSetDriftDetectionDetails] `bun:"drift"`      // nil before the first detection
+	ClientToken  string                                           `bun:"client_token"`
+	RequestHash  string                                           `bun:"request_hash"`
+	CreatedAt    store.Time                                       `bun:"created_at"`
+	RowVersion   int64                                            `bun:"row_version"`
 }
 
 // id is what clients call the set: NAME:UUID.
@@ -73,7 +71,7 @@ type instanceRow struct {
 
 	StackName string                            `bun:"stack_name"`
 	StackARN  string                            `bun:"stack_arn"` // "" before the stack exists
-	Overrides string                            `bun:"overrides" seal:"stack_set_instances.overrides"`
+	Overrides store.JSON[[]types.Parameter]     `bun:"overrides" seal:"stack_set_instances.overrides"`
 	Status    types.StackInstanceStatus         `bun:"status"`
 	Detailed  types.StackInstanceDetailedStatus `bun:"detailed_status"`
 	Reason    string                            `bun:"reason"`
@@ -95,17 +93,17 @@ type operationRow struct {
 	SetID string `bun:"set_id,pk"`
 	ID    string `bun:"id,pk"`
 
-	Seq       int64                         `bun:"seq"` // orders the operations of the set
-	Action    types.StackSetOperationAction `bun:"action"`
-	Status    types.StackSetOperationStatus `bun:"status"`
-	Reason    string                        `bun:"reason"`
-	Input     string                        `bun:"input" seal:"stack_set_operations.input"` // input
-	AdminRole string                        `bun:"admin_role"`
-	Role      string                        `bun:"role"`
-	Drift     string                        `bun:"drift"`  // types.StackSetDriftDetectionDetails
-	Caller    string                        `bun:"caller"` // access key id
-	CreatedAt store.Time                    `bun:"created_at"`
-	EndedAt   store.Time                    `bun:"ended_at"`
+	Seq       int64                                            `bun:"seq"` // orders the operations of the set
+	Action    types.StackSetOperationAction                    `bun:"action"`
+	Status    types.StackSetOperationStatus                    `bun:"status"`
+	Reason    string                                           `bun:"reason"`
+	Input     store.JSON[input]                                `bun:"input" seal:"stack_set_operations.input"`
+	AdminRole string                                           `bun:"admin_role"`
+	Role      string                                           `bun:"role"`
+	Drift     store.JSON[*types.StackSetDriftDetectionDetails] `bun:"drift"`
+	Caller    string                                           `bun:"caller"` // access key id
+	CreatedAt store.Time                                       `bun:"created_at"`
+	EndedAt   store.Time                                       `bun:"ended_at"`
 
 	RowVersion int64 `bun:"row_version"`
 }
@@ -161,24 +159,4 @@ func all[T any](ctx context.Context, db bun.IDB, order, where string, args ...an
 		return nil, fmt.Errorf("read %T: %w", rows, err)
 	}
 	return rows, nil
-}
-
-// encode writes plain data as JSON.
-func encode(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err))
-	}
-	return string(text)
-}
-
-// decode reads what encode wrote; "" does not change v.
-func decode(text string, v any) error {
-	if text == "" {
-		return nil
-	}
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(v); err != nil {
-		return fmt.Errorf("read %T: %T", v, err) // the error would show a piece of it
-	}
-	return nil
 }

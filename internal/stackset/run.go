@@ -82,9 +82,7 @@ func (e *Engine) load(ctx context.Context, db bun.IDB, setID, operationID string
 	if r.set, err = one[setRow](ctx, db, "id = ?", setID); err != nil || r.set == nil {
 		return nil, err
 	}
-	if err := decode(r.op.Input, &r.in); err != nil {
-		return nil, err
-	}
+	r.in = r.op.Input.Get()
 	if r.results, err = all[resultRow](ctx, db, "position", "set_id = ? AND operation_id = ?", setID, operationID); err != nil {
 		return nil, err
 	}
@@ -299,12 +297,9 @@ func (e *Engine) beginNext(ctx context.Context, tx *store.Tx, s *setRow) error {
 }
 
 // merged are the parameters of an instance: those of the set with its overrides.
-func merged(s *setRow, i *instanceRow) ([]types.Parameter, error) {
-	var parameters, overrides []types.Parameter
-	if err := errors.Join(decode(s.Parameters, &parameters), decode(i.Overrides, &overrides)); err != nil {
-		return nil, err
-	}
-	for _, override := range overrides {
+func merged(s *setRow, i *instanceRow) []types.Parameter {
+	parameters := slices.Clone(s.Parameters.Get())
+	for _, override := range i.Overrides.Get() {
 		n := slices.IndexFunc(parameters, func(p types.Parameter) bool {
 			return aws.ToString(p.ParameterKey) == aws.ToString(override.ParameterKey)
 		})
@@ -314,5 +309,5 @@ func merged(s *setRow, i *instanceRow) ([]types.Parameter, error) {
 		}
 		parameters[n] = override
 	}
-	return parameters, nil
+	return parameters
 }

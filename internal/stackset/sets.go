@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -40,7 +39,7 @@ func selfManaged(callAs types.CallAs, model types.PermissionModels, deployment *
 
 // requestHash is a fingerprint of a request, to find out whether a token was used for another one.
 func requestHash(in any) string {
-	sum := sha256.Sum256([]byte(encode(in)))
+	sum := sha256.Sum256([]byte(store.JSONOf(in).Text()))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -91,7 +90,7 @@ func (e *Engine) CreateStackSet(ctx context.Context, caller awswire.Caller, in *
 	row := &setRow{
 		ID: e.config.NewID(), Account: caller.Account, Region: caller.Region, Name: aws.ToString(in.StackSetName), Live: true,
 		Description: aws.ToString(in.Description), AdminRole: aws.ToString(in.AdministrationRoleARN), Role: cmp.Or(aws.ToString(in.ExecutionRoleName), executionRole),
-		Managed: in.ManagedExecution != nil && aws.ToBool(in.ManagedExecution.Active), Tags: encode(in.Tags),
+		Managed: in.ManagedExecution != nil && aws.ToBool(in.ManagedExecution.Active), Tags: store.JSONOf(in.Tags),
 		ClientToken: aws.ToString(in.ClientRequestToken), RequestHash: requestHash(in), CreatedAt: e.now(), RowVersion: 1,
 	}
 	text, parsed, err := e.config.Stacks.ReadTemplate(ctx, caller, body, url)
@@ -178,7 +177,7 @@ func (s *setRow) accept(text string, parsed *template.Template, parameters []typ
 	if len(missing) > 0 {
 		return invalid("Parameters: [%s] must have values", strings.Join(missing, ", "))
 	}
-	s.Template, s.Parameters, s.Capabilities = text, encode(parameters), encode(capabilities)
+	s.Template, s.Parameters, s.Capabilities = text, store.JSONOf(parameters), store.JSONOf(capabilities)
 	if s.Description == "" {
 		s.Description = parsed.Description
 	}
@@ -253,19 +252,13 @@ func (e *Engine) UpdateStackSet(ctx context.Context, caller awswire.Caller, in *
 
 // change gives a set what a request asks for.
 func (s *setRow) change(in *cloudformation.UpdateStackSetInput, text string, parsed *template.Template) error {
-	var old []types.Parameter
-	if err := decode(s.Parameters, &old); err != nil {
-		return err
-	}
-	parameters, err := settle(in.Parameters, old)
+	parameters, err := settle(in.Parameters, s.Parameters.Get())
 	if err != nil {
 		return err
 	}
 	capabilities := in.Capabilities
 	if capabilities == nil && aws.ToBool(in.UsePreviousTemplate) {
-		if err := decode(s.Capabilities, &capabilities); err != nil {
-			return err
-		}
+		capabilities = s.Capabilities.Get()
 	}
 	if in.Description != nil {
 		s.Description = *in.Description
@@ -274,7 +267,7 @@ func (s *setRow) change(in *cloudformation.UpdateStackSetInput, text string, par
 		return err
 	}
 	if in.Tags != nil {
-		s.Tags = encode(in.Tags)
+		s.Tags = store.JSONOf(in.Tags)
 	}
 	if in.AdministrationRoleARN != nil {
 		s.AdminRole = *in.AdministrationRoleARN
@@ -328,7 +321,7 @@ func (e *Engine) idle(ctx context.Context, db bun.IDB, s *setRow) error {
 
 // shown are parameters as answers show them: those with NoEcho are masked.
 func shown(parameters []types.Parameter, parsed *template.Template) []types.Parameter {
-	out := slices.Clone(parameters)
+	out := append([]types.Parameter{}, parameters...)
 	for i, p := range out {
 		declared := (*template.Parameter)(nil)
 		if parsed != nil {
@@ -359,21 +352,12 @@ func (e *Engine) DescribeStackSet(ctx context.Context, caller awswire.Caller, in
 	out := &types.StackSet{
 		StackSetName: &row.Name, StackSetId: aws.String(row.id()), StackSetARN: aws.String(row.arn()), Status: row.status(), TemplateBody: &row.Template,
 		AdministrationRoleARN: aws.String(row.adminRole()), ExecutionRoleName: &row.Role, PermissionModel: types.PermissionModelsSelfManaged,
-		OrganizationalUnitIds: []string{}, ManagedExecution: &types.ManagedExecution{Active: &row.Managed}, Parameters: []types.Parameter{},
-		Capabilities: []types.Capability{}, Tags: []types.Tag{},
+		OrganizationalUnitIds: []string{}, ManagedExecution: &types.ManagedExecution{Active: &row.Managed}, StackSetDriftDetectionDetails: row.Drift.Get(),
+		Parameters: shown(row.Parameters.Get(), row.parsedTemplate()), Capabilities: append([]types.Capability{}, row.Capabilities.Get()...), Tags: append([]types.Tag{}, row.Tags.Get()...),
 	}
 	if row.Description != "" {
 		out.Description = &row.Description
 	}
-	if row.Drift != "" {
-		out.StackSetDriftDetectionDetails = &types.StackSetDriftDetectionDetails{}
-	}
-	err = errors.Join(decode(row.Parameters, &out.Parameters), decode(row.Capabilities, &out.Capabilities), decode(row.Tags, &out.Tags),
-		decode(row.Drift, out.StackSetDriftDetectionDetails))
-	if err != nil {
-		return nil, err
-	}
-	out.Parameters = shown(out.Parameters, row.parsedTemplate())
 	err = e.store.Read().NewSelect().Model((*instanceRow)(nil)).ColumnExpr("DISTINCT region").Where("set_id = ?", row.ID).Order("region").Scan(ctx, &out.Regions)
 	if err != nil {
 		return nil, fmt.Errorf("read the regions of a stack set: %w", err)

@@ -104,7 +104,7 @@ func (j *JSON[T]) scan(text string, valid bool) error {
 		return nil
 	}
 	if err := decodeJSON(text, &value); err != nil {
-		return err
+		return fmt.Errorf("not the JSON of %T: %T", value, err) // the error itself may show a piece of what is secret
 	}
 	*j = decoded(text, value)
 	return nil
