@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
@@ -89,9 +90,7 @@ func (v verdict) apply(r *Result) {
 		r.Reason = "Hook succeeded with message: " + message
 	}
 	if len(v.Annotations) > 0 {
-		if text, err := json.Marshal(v.Annotations); err == nil { // of texts
-			r.Annotations = string(text)
-		}
+		r.Annotations = store.JSONOf(v.Annotations)
 	}
 }
 
@@ -112,10 +111,7 @@ func (e *Engine) Call(ctx context.Context, request operation.Request) (operation
 	case row.State != running:
 		return verdict{Status: types.HookStatusHookFailed, Message: "The evaluation was cancelled."}.progress()
 	}
-	about, err := row.unpack()
-	if err != nil {
-		return operation.Progress{}, err
-	}
+	about := row.Details.Get()
 	var before callback
 	if request.Callback != nil {
 		if err := json.Unmarshal(request.Callback, &before); err != nil {

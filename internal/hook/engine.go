@@ -120,13 +120,9 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, evaluations ...*Evalua
 		if e.owners[v.Owner] == nil || len(v.Hooks) == 0 {
 			return nil, fmt.Errorf("evaluate %s: unknown owner %q or no hooks", v.Target.Name, v.Owner)
 		}
-		text, err := encode(details{Target: v.Target, ChangeSetID: v.ChangeSetID, Payload: v.Payload, Then: v.Then})
-		if err != nil {
-			return nil, err
-		}
 		rows = append(rows, &evaluationRow{
 			ID: v.ID, Owner: v.Owner, OwnerKey: v.Key, Account: v.Caller.Account, Region: v.Caller.Region, State: running,
-			Details: text, CreatedAt: now, RowVersion: 1,
+			Details: store.JSONOf(details{Target: v.Target, ChangeSetID: v.ChangeSetID, Payload: v.Payload, Then: v.Then}), CreatedAt: now, RowVersion: 1,
 		})
 		for n := range v.Hooks {
 			result := v.result(&v.Hooks[n], e.config.NewID(), now)
@@ -188,7 +184,7 @@ func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) (bool, err
 	if err != nil || row == nil || row.State != running {
 		return false, err
 	}
-	row.State, row.Details, row.EndedAt = cancelled, "", store.At(e.config.Now())
+	row.State, row.Details, row.EndedAt = cancelled, store.JSON[details]{}, store.At(e.config.Now())
 	if err := store.Swap(ctx, tx, row, &row.RowVersion); err != nil {
 		return false, err
 	}
@@ -260,12 +256,9 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result, resu
 			outcome.Failed = append(outcome.Failed, r.TypeName)
 		}
 	}
-	details, err := row.unpack()
-	if err != nil {
-		return err
-	}
+	then := row.Details.Get().Then
 	if outcome.Ended {
-		row.State, row.Details, row.EndedAt = passed, "", store.At(e.config.Now())
+		row.State, row.Details, row.EndedAt = passed, store.JSON[details]{}, store.At(e.config.Now())
 		if len(outcome.Failed) > 0 {
 			row.State = failed
 		}
@@ -274,10 +267,10 @@ func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result, resu
 		}
 	}
 	proceed, err := e.owners[row.Owner].Hooked(ctx, tx, outcome)
-	if err != nil || !proceed || row.State != passed || details.Then == nil {
+	if err != nil || !proceed || row.State != passed || then == nil {
 		return err
 	}
-	_, err = e.config.Operations.Begin(ctx, tx, *details.Then)
+	_, err = e.config.Operations.Begin(ctx, tx, *then)
 	return err
 }
 

@@ -3,10 +3,8 @@ package hook
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -28,16 +26,16 @@ const (
 type evaluationRow struct {
 	bun.BaseModel `bun:"table:hook_evaluations,alias:v"`
 
-	ID         string     `bun:"id,pk"`
-	Owner      string     `bun:"owner"`
-	OwnerKey   string     `bun:"owner_key"`
-	Account    string     `bun:"account"`
-	Region     string     `bun:"region"`
-	State      string     `bun:"state"`
-	Details    string     `bun:"details" seal:"hook_evaluations.details"` // details; "" once it has ended
-	CreatedAt  store.Time `bun:"created_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it runs
-	RowVersion int64      `bun:"row_version"`
+	ID         string              `bun:"id,pk"`
+	Owner      string              `bun:"owner"`
+	OwnerKey   string              `bun:"owner_key"`
+	Account    string              `bun:"account"`
+	Region     string              `bun:"region"`
+	State      string              `bun:"state"`
+	Details    store.JSON[details] `bun:"details" seal:"hook_evaluations.details"` // empty once it has ended
+	CreatedAt  store.Time          `bun:"created_at"`
+	EndedAt    store.Time          `bun:"ended_at"` // NULL while it runs
+	RowVersion int64               `bun:"row_version"`
 }
 
 // details are what an evaluation needs while it runs.
@@ -64,10 +62,10 @@ type Result struct {
 	ConfigurationVersion string                `bun:"configuration_version"`
 	FailureMode          types.HookFailureMode `bun:"failure_mode"`
 
-	Status      types.HookStatus `bun:"status"`
-	Reason      string           `bun:"reason"`
-	Annotations string           `bun:"annotations" seal:"hook_results.annotations"` // JSON, list of types.Annotation; "" for none
-	SkipsStack  bool             `bun:"skips_stack"`                                 // the hook need not see the stack
+	Status      types.HookStatus               `bun:"status"`
+	Reason      string                         `bun:"reason"`
+	Annotations store.JSON[[]types.Annotation] `bun:"annotations" seal:"hook_results.annotations"`
+	SkipsStack  bool                           `bun:"skips_stack"` // the hook need not see the stack
 
 	TargetKind      Kind   `bun:"target_kind"`
 	TargetName      string `bun:"target_name"`
@@ -93,18 +91,6 @@ func (r *Result) Refused() bool {
 // Blocks reports whether the result stops what the hook looked at.
 func (r *Result) Blocks() bool { return r.Refused() && r.FailureMode == types.HookFailureModeFail }
 
-// Notes are the annotations of the result.
-func (r *Result) Notes() ([]types.Annotation, error) {
-	var notes []types.Annotation
-	if r.Annotations == "" {
-		return nil, nil
-	}
-	if err := json.Unmarshal([]byte(r.Annotations), &notes); err != nil {
-		return nil, fmt.Errorf("read the annotations of a hook: %w", err)
-	}
-	return notes, nil
-}
-
 // place are the account and region of the result.
 func (r *Result) place() awswire.Place { return awswire.Place{Account: r.Account, Region: r.Region} }
 
@@ -122,25 +108,4 @@ func find[T any](ctx context.Context, db bun.IDB, where, id string) (*T, error) 
 		return nil, fmt.Errorf("read %T: %w", *row, err)
 	}
 	return row, nil
-}
-
-func encode(v any) (string, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("write an evaluation: %w", err)
-	}
-	return string(text), nil
-}
-
-// details reads what the evaluation needs.
-func (r *evaluationRow) unpack() (d details, err error) {
-	if r.Details == "" {
-		return d, nil
-	}
-	decoder := json.NewDecoder(strings.NewReader(r.Details))
-	decoder.UseNumber()
-	if err := decoder.Decode(&d); err != nil {
-		return d, fmt.Errorf("cannot read an evaluation: %T", err) // the error would show a piece of it
-	}
-	return d, nil
 }

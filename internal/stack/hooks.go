@@ -106,14 +106,10 @@ func (e *Engine) GetHookResult(ctx context.Context, caller awswire.Caller, in *c
 	case r == nil:
 		return nil, refuse("hook-result-missing", id)
 	}
-	notes, err := r.Notes()
-	if err != nil {
-		return nil, err
-	}
 	return &cloudformation.GetHookResultOutput{
 		HookResultId: &r.ID, FailureMode: r.FailureMode, HookStatusReason: optional(r.Reason), InvocationPoint: types.HookInvocationPointPreProvision,
 		InvokedAt: timePtr(r.InvokedAt), OriginalTypeName: optional(r.OriginalName), Status: r.Status, TypeArn: &r.TypeARN, TypeName: &r.TypeName,
-		TypeVersionId: &r.Version, TypeConfigurationVersionId: &r.ConfigurationVersion, Annotations: notes,
+		TypeVersionId: &r.Version, TypeConfigurationVersionId: &r.ConfigurationVersion, Annotations: r.Annotations.Get(),
 		Target: &types.HookTarget{
 			Action: types.HookTargetAction(r.Action), TargetId: &r.TargetID, TargetType: types.HookTargetType(r.TargetKind), TargetTypeName: &r.TargetName,
 		},

@@ -142,7 +142,7 @@ func TestHooksAndSecrets(t *testing.T) {
 		g.world.hooks.answer(hookName, `{"hookStatus": "FAILED", "message": "found hunter2hunter2", "annotations": [{"annotationName": "N", "status": "FAILED", "statusMessage": "hunter2hunter2"}]}`)
 		body := "Parameters: {P: {Type: String, NoEcho: true}}\n" + things("A: {Properties: {Note: !Ref P}}")
 		s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body, Parameters: []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2hunter2")}}})
-		if got := hooksOf(g); len(got) != 1 || strings.Contains(got[0].Reason+got[0].Annotations, "hunter2") || !strings.HasPrefix(got[0].Reason, "Hook failed with message: found ") {
+		if got := hooksOf(g); len(got) != 1 || strings.Contains(got[0].Reason+got[0].Annotations.Text(), "hunter2") || !strings.HasPrefix(got[0].Reason, "Hook failed with message: found ") {
 			t.Errorf("result: %s", jsonText(got))
 		}
 		if story := strings.Join(g.hookStory(*s.StackId), "\n"); strings.Contains(story, "hunter2") {
