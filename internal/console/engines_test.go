@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 
@@ -130,12 +131,12 @@ func (e *engines) evaluated() {
 			ID: "1", TypeName: "Acme::Security::Encryption", TypeARN: arnOfHook, FailureMode: types.HookFailureModeFail,
 			Status: types.HookStatusHookCompleteFailed, Reason: "<u>Billing</u> has no key", TargetKind: hook.Resource, TargetName: "AWS::S3::Bucket", LogicalID: "Billing", Action: "CREATE",
 			EndedAt:     store.At(then.Add(time.Second)),
-			Annotations: "[" + strings.Repeat(`{"AnnotationName": "more", "Status": "PASSED"},`, 24) + `{"AnnotationName": "last", "Status": "FAILED"}]`,
+			Annotations: store.JSONOf(append(slices.Repeat([]types.Annotation{{AnnotationName: aws.String("more"), Status: types.AnnotationStatusPassed}}, 24), types.Annotation{AnnotationName: aws.String("last"), Status: types.AnnotationStatusFailed})),
 		},
 		{
 			ID: "2", TypeName: "Acme::Security::Encryption", TypeARN: arnOfHook, FailureMode: types.HookFailureModeFail,
 			Status: types.HookStatusHookCompleteSucceeded, TargetKind: hook.Resource, TargetName: "AWS::SQS::Queue", LogicalID: "Orders", Action: "UPDATE",
-			ChangeSetID: arnOfSet("bigger"), Annotations: `[{"AnnotationName": "key rotation", "Status": "SKIPPED", "StatusMessage": "no <i>key"}]`,
+			ChangeSetID: arnOfSet("bigger"), Annotations: store.JSONOf([]types.Annotation{{AnnotationName: aws.String("key rotation"), Status: types.AnnotationStatusSkipped, StatusMessage: aws.String("no <i>key")}}),
 		},
 		{
 			ID: "3", TypeName: "Private::Lambda::Check", OriginalName: hook.LambdaHook, FailureMode: types.HookFailureModeWarn,

@@ -44,10 +44,7 @@ func (c *Console) hookResults(ctx context.Context, p *page, query hook.Query) (h
 		found = found[:shownResults]
 	}
 	for i := range found {
-		row := hookRow{Result: &found[i]}
-		if row.Annotations, err = found[i].Notes(); err != nil {
-			return out, err
-		}
+		row := hookRow{Result: &found[i], Annotations: found[i].Annotations.Get()}
 		if row.Left = max(0, len(row.Annotations)-shownAnnotations); row.Left > 0 {
 			row.Annotations = row.Annotations[:shownAnnotations]
 		}
