@@ -19,7 +19,7 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"cmd/cfn/collect", "internal/files", "internal/fixtures", "internal/lazyregexp", "internal/reach", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
+	{"cmd/cfn/collect", "internal/envvar", "internal/files", "internal/fixtures", "internal/lazyregexp", "internal/reach", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
 	{"internal/awswire", "internal/diag", "internal/docsite", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/events", "internal/schema", "internal/sns", "internal/states", "internal/template"},

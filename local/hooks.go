@@ -19,20 +19,15 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/s3"
 )
 
 // guardProgram finds cfn-guard.
 func (c *Config) guardProgram() (string, error) {
-	for _, entry := range c.Environ {
-		list, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			if path, err := exec.LookPath(filepath.Join(dir, "cfn-guard")); err == nil && filepath.IsAbs(path) {
-				return path, nil
-			}
+	for _, dir := range filepath.SplitList(envvar.Get(c.Environ, "PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, "cfn-guard")); err == nil && filepath.IsAbs(path) {
+			return path, nil
 		}
 	}
 	return "", errors.New("cfn-guard is not installed: Guard Hooks need it in the PATH of cfn serve; cargo install cfn-guard installs it (https://github.com/aws-cloudformation/cloudformation-guard)")

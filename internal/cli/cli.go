@@ -20,12 +20,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/cfnlog"
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -46,14 +46,9 @@ type Env struct {
 // Terminal reports which of the three streams are terminals.
 type Terminal struct{ Stdin, Stdout, Stderr bool }
 
-// Getenv returns the value of an environment variable; the last one counts.
+// Getenv returns the value of an environment variable, "" if it is not set.
 func (e *Env) Getenv(name string) string {
-	for i := len(e.Environ) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(e.Environ[i], name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	return envvar.Get(e.Environ, name)
 }
 
 // The exit codes of the official tool. Codes from 3 up are free for new meanings.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -228,7 +229,7 @@ func (c *app) handedOn(option string, entries []string) ([]string, error) {
 			out = append(out, entry)
 			continue
 		}
-		value, set := c.lookupEnv(name)
+		value, set := envvar.Lookup(c.Environ, name)
 		if !set {
 			return nil, &usageError{message: fmt.Sprintf("option %s: the variable %s is not set", option, name), hint: fmt.Sprintf("set it, or pass its value: %s %s=VALUE", option, name)}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
@@ -256,7 +257,7 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 	if label != "" {
 		label += string(filepath.Separator)
 	}
-	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports, Env: c.lookupEnv, NewToken: opts.newToken(1)})
+	inputs, problems, err := contract.LoadInputs(contract.InputsConfig{Files: os.DirFS(p.Dir), Label: label, Schema: s, Exports: exports, Env: func(name string) (string, bool) { return envvar.Lookup(c.Environ, name) }, NewToken: opts.newToken(1)})
 	if err != nil {
 		return config, err
 	}
@@ -307,16 +308,6 @@ func (c *app) readExample(name string, s *schema.Schema) (*contract.Example, err
 		return nil, fmt.Errorf("%s is a failing example of %s, not of %s", name, example.TypeName, s.TypeName.Value)
 	}
 	return example, nil
-}
-
-// lookupEnv finds a variable of the environment.
-func (c *app) lookupEnv(name string) (string, bool) {
-	for i := len(c.Environ) - 1; i >= 0; i-- {
-		if value, found := strings.CutPrefix(c.Environ[i], name+"="); found {
-			return value, true
-		}
-	}
-	return "", false
 }
 
 // readTypeConfiguration reads the file that is named, or the one in the home folder.
@@ -376,7 +367,7 @@ func (c *app) readExports(ctx context.Context, opts *testOptions) (contract.Expo
 		}
 		variable := contract.ExportVariable(export)
 		for _, name := range []string{variable, strings.ToUpper(variable)} {
-			if value, found := c.lookupEnv(name); found {
+			if value, found := envvar.Lookup(c.Environ, name); found {
 				return value, true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/envvar"
 )
 
 // withoutProxy is the value of a variable such as NO_PROXY: the hosts that are reached without the proxy. These are
@@ -18,13 +19,7 @@ func withoutProxy(name string, environ, others []string) string {
 
 // directHosts are the others and those of the variable, without this machine.
 func directHosts(name string, environ, others []string) (hosts []string) {
-	value := ""
-	for _, entry := range environ {
-		if set, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = set
-		}
-	}
-	for _, host := range slices.Concat(others, strings.Split(value, ",")) {
+	for _, host := range slices.Concat(others, strings.Split(envvar.Get(environ, name), ",")) {
 		host = strings.TrimSpace(host)
 		if host != "" && host != "*" && !ofAWS(host) && !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)

@@ -19,6 +19,7 @@ import (
 
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/tunnel"
@@ -128,10 +129,8 @@ const maxRoots = 4 << 20
 // systemRoots are the certificates that processes trust without others.
 func systemRoots(environ []string) []byte {
 	candidates := rootFiles
-	for _, entry := range environ {
-		if path, ok := strings.CutPrefix(entry, "SSL_CERT_FILE="); ok && path != "" {
-			candidates = append([]string{path}, candidates...)
-		}
+	if path := envvar.Get(environ, "SSL_CERT_FILE"); path != "" {
+		candidates = append([]string{path}, candidates...)
 	}
 	for _, path := range candidates {
 		info, err := os.Stat(path)

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/tunnel"
 )
@@ -152,7 +153,7 @@ func (p *Proxy) bundle() (bundle []byte, extra *x509.CertPool) {
 		roots = x509.NewCertPool()
 	}
 	for _, name := range []string{"SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
-		file := lookup(p.cfg.Environ, name)
+		file := envvar.Get(p.cfg.Environ, name)
 		if file == "" {
 			continue
 		}
@@ -161,16 +162,6 @@ func (p *Proxy) bundle() (bundle []byte, extra *x509.CertPool) {
 		}
 	}
 	return bundle, roots
-}
-
-func lookup(environ []string, name string) string {
-	value := ""
-	for _, entry := range environ {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }
 
 // environment writes the variables of the child, with a listener for each endpoint of AWS

@@ -28,6 +28,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+
+	"github.com/formwork-dev/formwork/internal/envvar"
 )
 
 // TestMain is also the child process of TestChildProcess.
@@ -96,7 +98,7 @@ func start(t *testing.T, cfg Config) *Proxy {
 	return p
 }
 
-func (p *Proxy) variable(name string) string { return lookup(p.Env(), name) }
+func (p *Proxy) variable(name string) string { return envvar.Get(p.Env(), name) }
 
 // client goes through the proxy, for loopback hosts as well.
 func client(t *testing.T, p *Proxy) *http.Client {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
@@ -37,10 +38,8 @@ func Replacing(environ, added []string) (string, error) {
 			return "", fmt.Errorf("the proxy has no variable %q", name)
 		}
 		row := replacedVariable{Set: value}
-		for _, before := range environ {
-			if n, was, ok := cutEnv(before); ok && n == name { // the last one counts
-				row.Was = &was
-			}
+		if was, set := envvar.Lookup(environ, name); set {
+			row.Was = &was
 		}
 		replaced[name] = row
 	}
@@ -52,7 +51,7 @@ func Replacing(environ, added []string) (string, error) {
 // variable that was changed afterwards keeps its value. The error names BeforeProxy; it does not contain its value, in
 // which may be passwords.
 func BuildEnviron(environ []string) ([]string, error) {
-	text := lookupEnv(environ, BeforeProxy)
+	text := envvar.Get(environ, BeforeProxy)
 	if text == "" {
 		return environ, nil
 	}
@@ -78,7 +77,7 @@ func BuildEnviron(environ []string) ([]string, error) {
 		restored = append(restored, entry)
 	}
 	for _, name := range ProxyVariables {
-		if row, known := replaced[name]; known && row.Was != nil && lookupEnv(environ, name) == row.Set {
+		if row, known := replaced[name]; known && row.Was != nil && envvar.Get(environ, name) == row.Set {
 			restored = append(restored, name+"="+*row.Was)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/envvar"
 )
 
 // TestBuildEnviron: builds get back what the proxy has replaced, and nothing else.
@@ -56,10 +58,10 @@ func TestProxyOfJava(t *testing.T) {
 	for command, want := range map[string]string{"/usr/bin/java": "", "/usr/bin/node": "http://127.0.0.1:4566"} {
 		c := &Config{Command: []string{command}, Env: []string{"FORMWORK_AWS_ADDRESS=127.0.0.1:4566", "HTTPS_PROXY=http://127.0.0.1:4566", "https_proxy=http://other:1"}}
 		env := c.environment("127.0.0.1:1", "stream", "", nil)
-		if got := lookupEnv(env, "HTTPS_PROXY"); got != want {
+		if got := envvar.Get(env, "HTTPS_PROXY"); got != want {
 			t.Errorf("%s: HTTPS_PROXY is %q, want %q", command, got, want)
 		}
-		if got := lookupEnv(env, "https_proxy"); got != "http://other:1" {
+		if got := envvar.Get(env, "https_proxy"); got != "http://other:1" {
 			t.Errorf("%s: the user's https_proxy is %q", command, got)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/uuid"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -247,8 +248,8 @@ func (c Config) complete() (Config, error) {
 	orDefault(&c.MemoryMB, DefaultMemoryMB)
 	orDefault(&c.LogBytes, DefaultLogBytes)
 	orDefault(&c.Handler, "bootstrap")
-	orDefault(&c.Region, lookupEnv(c.Environ, "AWS_REGION"))
-	orDefault(&c.Region, lookupEnv(c.Environ, "AWS_DEFAULT_REGION"))
+	orDefault(&c.Region, envvar.Get(c.Environ, "AWS_REGION"))
+	orDefault(&c.Region, envvar.Get(c.Environ, "AWS_DEFAULT_REGION"))
 	orDefault(&c.Region, DefaultRegion)
 	orDefault(&c.AccountID, DefaultAccountID)
 	orDefault(&c.LogGroup, "/aws/lambda/"+c.Name)
@@ -262,22 +263,6 @@ func (c Config) complete() (Config, error) {
 		c.Now = time.Now
 	}
 	return c, nil
-}
-
-// memoryLimit is the bound on resident memory in bytes, 0 for none.
-func (c *Config) memoryLimit() int64 {
-	if c.MemoryMB < 0 {
-		return 0
-	}
-	return int64(c.MemoryMB) << 20
-}
-
-// memorySize is the memory in MiB in the environment of the process.
-func (c *Config) memorySize() int {
-	if c.MemoryMB < 0 {
-		return DefaultMemoryMB
-	}
-	return c.MemoryMB
 }
 
 // arn is the name under which Lambda would know the function.

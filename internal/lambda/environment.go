@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -129,11 +130,11 @@ func setOptions(env map[string]string, entries []string, join func(before, value
 // proxied are the variables of "cfn serve --proxy" that lead Node.js and Java, which do not use HTTPS_PROXY, to its
 // proxy; none in another environment, whose options are not those of handlers.
 func (c *Config) proxied() (entries []string) {
-	if lookupEnv(c.Environ, proxyAddress) == "" {
+	if envvar.Get(c.Environ, proxyAddress) == "" {
 		return nil
 	}
 	for _, name := range []string{proxyAddress, responseAddress, nodeOptions, sandbox.JavaOptions} {
-		if value := lookupEnv(c.Environ, name); value != "" {
+		if value := envvar.Get(c.Environ, name); value != "" {
 			entries = append(entries, name+"="+value)
 		}
 	}
@@ -149,7 +150,7 @@ const (
 // userBase is where "pip install --user" has put packages of Python, "" if nowhere: Python looks
 // below HOME, which is another folder for the process.
 func (c *Config) userBase() string {
-	home := lookupEnv(c.Environ, "HOME")
+	home := envvar.Get(c.Environ, "HOME")
 	if !filepath.IsAbs(home) {
 		return ""
 	}
@@ -227,11 +228,11 @@ func (f *Function) lookForUnseen() {
 
 // proxyFiles are what the variables of "cfn serve --proxy" name: certificates, and the module for Node.js.
 func (c *Config) proxyFiles() (paths []string) {
-	if lookupEnv(c.Environ, proxyAddress) == "" {
+	if envvar.Get(c.Environ, proxyAddress) == "" {
 		return nil
 	}
 	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", nodeOptions, sandbox.JavaOptions} {
-		for _, word := range strings.FieldsFunc(lookupEnv(c.Environ, name), func(r rune) bool { return strings.ContainsRune(" \t\"'=", r) }) {
+		for _, word := range strings.FieldsFunc(envvar.Get(c.Environ, name), func(r rune) bool { return strings.ContainsRune(" \t\"'=", r) }) {
 			if filepath.IsAbs(word) && isFile(word) {
 				paths = append(paths, word)
 			}
@@ -252,15 +253,6 @@ func newLogStream(now time.Time) string {
 func cutEnv(entry string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(entry, "=")
 	return name, value, ok && name != ""
-}
-
-func lookupEnv(environ []string, name string) string {
-	for _, entry := range slices.Backward(environ) {
-		if n, value, ok := cutEnv(entry); ok && n == name {
-			return value
-		}
-	}
-	return ""
 }
 
 func matches(patterns []string, name string) bool {

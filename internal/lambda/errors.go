@@ -114,25 +114,6 @@ func (e *NotReadyError) Error() string {
 // Timeout makes the error one in the sense of net.Error.
 func (e *NotReadyError) Timeout() bool { return true }
 
-// A MemoryError reports that the processes of an invocation used more memory than
-// Config.MemoryMB. They were killed.
-type MemoryError struct {
-	Function  string
-	RequestID string // "" when it was still starting
-	Used      int64  // bytes; at least so many if Ended
-	Limit     int64  // bytes
-	Ended     bool   // by the system, before they were measured
-	Output    string // last lines that it printed, at most 2 KiB
-}
-
-func (e *MemoryError) Error() string {
-	if e.Ended {
-		return fmt.Sprintf("function %s: used more memory than the system lets it, the limit is %d MB", e.Function, e.Limit>>20) + quoteOutput(e.Output)
-	}
-	return fmt.Sprintf("function %s: used %d MB of memory, the limit is %d MB", e.Function, (e.Used+1<<20-1)>>20, e.Limit>>20) +
-		quoteOutput(e.Output)
-}
-
 // A ResponseTooLargeError reports that a reply was longer than MaxResponseBytes. The process
 // was killed.
 type ResponseTooLargeError struct {

@@ -266,10 +266,8 @@ func (f *Function) invoke(ctx context.Context, payload []byte, result *Result) e
 	if err != nil || out.err != nil || time.Since(p.looked) >= lookInterval {
 		p.observe()
 	}
-	if limit := f.config.memoryLimit(); err == nil && limit > 0 {
-		if used := max(result.MaxMemory, p.used()); used > limit {
-			err = &MemoryError{Function: f.config.Name, RequestID: inv.id, Used: used, Limit: limit}
-		}
+	if err == nil {
+		err = f.config.overMemory(max(result.MaxMemory, p.used()), inv.id)
 	}
 	var tooLarge *ResponseTooLargeError
 	switch {
@@ -443,8 +441,7 @@ type waits struct {
 func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time.Duration, inv *invocation, w waits) (outcome, error) {
 	overtime := newAlarm(limit)
 	defer overtime.stop()
-	memory := f.config.memoryLimit()
-	look := newPulse(memory > 0 || p.session != nil)
+	look := newPulse(f.config.memoryLimit() > 0 || p.session != nil)
 	defer look.stop()
 	id := ""
 	if phase == PhaseInvoke {
@@ -471,8 +468,8 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 			}
 		case <-look.c:
 			p.observe()
-			if used := p.group.memory(); memory > 0 && used > memory {
-				return outcome{}, &MemoryError{Function: f.config.Name, RequestID: id, Used: used, Limit: memory}
+			if err := f.config.overMemory(p.group.memory(), id); err != nil {
+				return outcome{}, err
 			}
 		case <-overtime.c:
 			if phase == PhaseInvoke {
@@ -485,16 +482,6 @@ func (f *Function) wait(ctx context.Context, p *process, phase Phase, limit time
 			return outcome{}, fmt.Errorf("function %s: process %d was killed: %w", f.config.Name, p.pid, context.Cause(ctx))
 		}
 	}
-}
-
-// used is the memory of the process and what it has started, measured at most once in lookInterval:
-// quick calls end before the pulse of wait. It is 0 in between.
-func (p *process) used() int64 {
-	if now := time.Now(); now.Sub(p.looked) >= lookInterval {
-		p.looked = now
-		return p.group.memory()
-	}
-	return 0
 }
 
 // partlyAttached is how often a process is looked at, ten times a second, whose debugger has not attached to

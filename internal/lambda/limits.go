@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -19,6 +20,25 @@ func (e *LimitError) Error() string {
 }
 
 func (e *LimitError) Unwrap() error { return e.Err }
+
+// A MemoryError reports that the processes of an invocation used more memory than
+// Config.MemoryMB. They were killed.
+type MemoryError struct {
+	Function  string
+	RequestID string // "" when it was still starting
+	Used      int64  // bytes; at least so many if Ended
+	Limit     int64  // bytes
+	Ended     bool   // by the system, before they were measured
+	Output    string // last lines that it printed, at most 2 KiB
+}
+
+func (e *MemoryError) Error() string {
+	if e.Ended {
+		return fmt.Sprintf("function %s: used more memory than the system lets it, the limit is %d MB", e.Function, e.Limit>>20) + quoteOutput(e.Output)
+	}
+	return fmt.Sprintf("function %s: used %d MB of memory, the limit is %d MB", e.Function, (e.Used+1<<20-1)>>20, e.Limit>>20) +
+		quoteOutput(e.Output)
+}
 
 // The limits of a sandbox, apart from memory and time.
 const (
@@ -69,6 +89,46 @@ func (c *Config) limitsIn(texts ...[]byte) []string {
 		}
 	}
 	return found
+}
+
+// memoryLimit is the bound on resident memory in bytes, 0 for none.
+func (c *Config) memoryLimit() int64 {
+	if c.MemoryMB < 0 {
+		return 0
+	}
+	return int64(c.MemoryMB) << 20
+}
+
+// memorySize is the memory in MiB in the environment of the process.
+func (c *Config) memorySize() int {
+	if c.MemoryMB < 0 {
+		return DefaultMemoryMB
+	}
+	return c.MemoryMB
+}
+
+// overMemory is the error of an invocation whose processes use that many bytes, nil within the limit.
+func (c *Config) overMemory(used int64, requestID string) error {
+	if limit := c.memoryLimit(); limit > 0 && used > limit {
+		return &MemoryError{Function: c.Name, RequestID: requestID, Used: used, Limit: limit}
+	}
+	return nil
+}
+
+// outOfMemory is the error of an invocation whose process the system has ended at its limit.
+func (c *Config) outOfMemory(requestID string) error {
+	limit := c.memoryLimit()
+	return &MemoryError{Function: c.Name, RequestID: requestID, Used: limit + 1, Limit: limit, Ended: true}
+}
+
+// used is the memory of the process and what it has started, measured at most once in lookInterval:
+// quick calls end before the pulse of wait. It is 0 in between.
+func (p *process) used() int64 {
+	if now := time.Now(); now.Sub(p.looked) >= lookInterval {
+		p.looked = now
+		return p.group.memory()
+	}
+	return 0
 }
 
 // observe measures how near the process is to its limits, and remembers those that it has met in

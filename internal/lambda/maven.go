@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/envvar"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
@@ -42,7 +43,7 @@ func Maven(ctx context.Context, mvn, dir string, environ []string, args ...strin
 	}, args...)
 	cmd := exec.CommandContext(ctx, mvn, args...)
 	cmd.Dir = dir
-	cmd.Env = append(slices.Clone(environ), folder.JavaOptions(lookupEnv(environ, sandbox.JavaOptions)), openCompiler(lookupEnv(environ, jdkOptions)))
+	cmd.Env = append(slices.Clone(environ), folder.JavaOptions(envvar.Get(environ, sandbox.JavaOptions)), openCompiler(envvar.Get(environ, jdkOptions)))
 	EndWithDescendants(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

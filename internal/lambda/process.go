@@ -375,8 +375,7 @@ func (p *process) gone() bool {
 // has failed in no invocation, whatever has ended it.
 func (p *process) crash(phase Phase, requestID string) error {
 	if p.starved && phase != PhaseIdle {
-		limit := p.config.memoryLimit()
-		return &MemoryError{Function: p.config.Name, RequestID: requestID, Used: limit + 1, Limit: limit, Ended: true}
+		return p.config.outOfMemory(requestID)
 	}
 	return &CrashError{
 		Function: p.config.Name, RequestID: requestID, PID: p.pid, Phase: phase,

@@ -21,12 +21,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/sandbox"
 )
 
-//go:embed runtime_python.py
-var pythonBootstrap []byte
-
-//go:embed runtime_node.mjs
-var nodeBootstrap []byte
-
 // PythonDebug is the variable that names the address at which a function in Python waits for a debugger,
 // with the package debugpy.
 const PythonDebug = "FORMWORK_DEBUGPY"
@@ -150,49 +144,6 @@ func (r *Runtimes) binary(runtime, name, entrypoint, dir string) (Program, error
 	return Program{Command: []string{path}, Handler: entrypoint}, nil
 }
 
-// pythonQuestion is the program that learns path and version of an interpreter, where it is installed, and the magic number of
-// its modules.
-const pythonQuestion = "import sys, importlib.util; print(sys.executable); print('%d.%d' % sys.version_info[:2]); print(sys.prefix); print(sys.base_prefix); print(importlib.util.MAGIC_NUMBER.hex())"
-
-// nodeQuestion is the same for Node.js.
-const nodeQuestion = "console.log(process.execPath); console.log(process.versions.node); console.log(require('path').dirname(require('path').dirname(process.execPath)))"
-
-// python runs functions in Python.
-func (r *Runtimes) python(ctx context.Context, runtime, entrypoint, dir string) (Program, error) {
-	version := strings.TrimPrefix(runtime, "python")
-	found, err := r.first(ctx, []string{"python" + version, "python3", "python"}, "-c", pythonQuestion, func(v string) bool { return strings.HasPrefix(v, "3.") })
-	pyenv := false
-	if err == nil && version != "3" && found.version != version {
-		var installed interpreter
-		if installed, err = r.pyenv(ctx, version, dir, found); installed.path != "" {
-			found, pyenv = installed, true
-		}
-	}
-	if err != nil || found.path == "" {
-		return Program{}, orMissing(err, runtime, "Python 3")
-	}
-	script, err := r.script("python", ".py", pythonBootstrap)
-	if err != nil {
-		return Program{}, err
-	}
-	p := Program{
-		Command: []string{found.path, "-u", script},
-		Runtime: sandbox.Runtime{Roots: found.roots, Files: []string{script}},
-		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
-		Handler: entrypoint, Compiler: &Compiler{python: found.path, magic: found.magic, roots: found.roots, environ: r.linking()},
-	}
-	switch {
-	case version == "3":
-		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_python" + found.version}
-	case pyenv:
-		p.Note = fmt.Sprintf("the runtime is %s, and is run by %s of pyenv: there is no working python%s in the PATH", runtime, found.path, version)
-	case found.version != version:
-		p.OtherVersion = true
-		p.Note = fmt.Sprintf("the runtime is %s, and is run by Python %s: there is no python%s in the PATH", runtime, found.version, version)
-	}
-	return p, nil
-}
-
 // linking are the variables that an interpreter may need to start.
 func (r *Runtimes) linking() (environ []string) {
 	for _, name := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SystemRoot"} {
@@ -201,33 +152,6 @@ func (r *Runtimes) linking() (environ []string) {
 		}
 	}
 	return environ
-}
-
-// node runs functions in JavaScript.
-func (r *Runtimes) node(ctx context.Context, runtime, entrypoint string) (Program, error) {
-	found, err := r.first(ctx, []string{"node", "nodejs"}, "-e", nodeQuestion, func(string) bool { return true })
-	if err != nil || found.path == "" {
-		return Program{}, orMissing(err, runtime, "Node.js")
-	}
-	script, err := r.script("node", ".mjs", nodeBootstrap)
-	if err != nil {
-		return Program{}, err
-	}
-	p := Program{
-		Command: []string{found.path, script},
-		Runtime: sandbox.Runtime{Roots: found.roots, Files: []string{script}},
-		Env:     []string{"AWS_EXECUTION_ENV=AWS_Lambda_" + runtime},
-		Handler: entrypoint,
-	}
-	want := strings.TrimSuffix(strings.TrimPrefix(runtime, "nodejs"), ".x")
-	major, _, _ := strings.Cut(found.version, ".")
-	if want == "" {
-		p.Env = []string{"AWS_EXECUTION_ENV=AWS_Lambda_nodejs" + major + ".x"}
-	} else if major != want {
-		p.OtherVersion = true
-		p.Note = fmt.Sprintf("the runtime is %s, and is run by Node.js %s, the one in the PATH", runtime, found.version)
-	}
-	return p, nil
 }
 
 func orMissing(err error, runtime, what string) error {

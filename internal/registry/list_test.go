@@ -60,6 +60,10 @@ func (g *rig) fill(caller awswire.Caller, n int, schemaText string) {
 // list pages through ListTypes.
 func (g *rig) list(caller awswire.Caller, in cloudformation.ListTypesInput) []types.TypeSummary {
 	g.t.Helper()
+	size := int32(100)
+	if in.MaxResults != nil {
+		size = *in.MaxResults
+	}
 	var all []types.TypeSummary
 	for {
 		out, err := g.ListTypes(g.t.Context(), caller, &in)
@@ -70,18 +74,11 @@ func (g *rig) list(caller awswire.Caller, in cloudformation.ListTypesInput) []ty
 		if out.NextToken == nil {
 			return all
 		}
-		if len(out.TypeSummaries) != int(*cmpOr(in.MaxResults, aws.Int32(100))) {
+		if len(out.TypeSummaries) != int(size) {
 			g.t.Fatalf("a page with another one behind it has %d results", len(out.TypeSummaries))
 		}
 		in.NextToken = out.NextToken
 	}
-}
-
-func cmpOr[T any](a, b *T) *T {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func TestListTypes(t *testing.T) {
