@@ -1,12 +1,29 @@
-// Package cli holds the commands of cfn: one file per command, each with its flags, its
+// Package cli contains the commands of cfn: one file per command, each with its flags, its
 // help and a run function that returns an error.
-//
-// Only this package knows flags, the terminal and exit codes. [Main] is its only door:
-// it takes everything of the outside world as an [Env] and returns the exit code.
 //
 // The command line is the official CloudFormation CLI's: its commands, options, prompts, file
 // names and exit codes, including abbreviations of long options. docs/compatibility.md lists
 // the intended differences.
+//
+// # How a command works
+//
+// [Main] is the only way in: it takes everything of the outside world as an [Env], finds the command, runs it and turns its
+// error into an exit code. Only this package knows flags, the terminal and exit codes; only cmd/cfn calls os.Exit. A
+// command is a constructor, newValidate, that declares the flags, and a method of app, which has the environment and the
+// streams. root.go has the list of commands, with their groups in the help.
+//
+//   - Results go to standard output, in the format of --format; progress, prompts and problems go to standard error. With
+//     --format json an error is a document, too.
+//   - A run function returns a usageError for a wrong command line, a downstreamError for what a service or a build tool did, problems
+//     of a document as diag.Invalid, and any other error as it is. errors.go has the table of what is printed, and of the exit codes.
+//   - Prompts have an option for every answer, and are asked only on a terminal: elsewhere the command fails and names the
+//     option.
+//   - endpoint.go has the options that say which CloudFormation a command calls; package submit makes the clients.
+//
+// # Tests
+//
+// testdata/<command>_<aspect>.txtar are scripts that run in this process; "go test ./internal/cli -update" rewrites
+// what they expect. A new flag needs a line in the help, in docs and in a script.
 package cli
 
 import (

@@ -1,14 +1,31 @@
-// Package registry is the CloudFormation registry: types and their versions, from
-// registration to deregistration, their configuration, their tests, and the public shelf
-// on which they are published and from which they are activated.
+// Package registry is the CloudFormation registry: types and their versions, from registration to deregistration, their
+// configuration, their tests, and the public types, which are published by one account and activated by others.
 //
-// Operations have the shapes of the AWS API. What takes time (registrations, tests) is
-// moved on by the workers of Workers, one committed step after the other, so that a
-// process that dies at any moment leaves nothing half done. All of it is scoped by the
-// account and the region of the caller, but for what is public.
+// # Words
 //
-// The references are the registering and publishing chapters of the CloudFormation CLI
-// user guide and the recorded answers of the service.
+// A type is a name in an account and region; a version is what one registration made of a package; one version is the default,
+// which stacks use. A public type has a publisher and versions with numbers such as 1.2.0. Activating one makes
+// a type of the account that refers to it, perhaps under an alias. Hooks and modules are types, too, with the kind in their row.
+//
+// # How a registration proceeds
+//
+// RegisterType writes a row and a wake-up in one transaction and returns a token. The worker then does the stages of
+// register_stages.go: fetch the package into a blob, read and check it (package bundle), start the handler once, create the version.
+// Only the step to the next stage is stored; the work of a stage is done again if the process dies in it. A problem of
+// the package ends a registration with a reason for its author; an internal error, such as a network that is down, is
+// retried for RetryFor. TestType works in the same way, as an operation of package operation.
+//
+// # What to know before changing it
+//
+//   - Every method takes the caller first. All rows have account and region in their keys, except those of public types; a query without
+//     them shows one account to another.
+//   - Operations have the shapes of the AWS API, and their errors are *awswire.Error with the service's own texts: errors.go.
+//   - Other packages find a type by [Registry.Type], one of the sources of operation.Catalog, or by [Registry.Resolve]. They do not
+//     read our tables.
+//   - Type configurations contain secrets: they are sealed in the database and hidden in what is logged.
+//
+// The references are the registering and publishing chapters of the CloudFormation CLI user guide and the recorded
+// answers of the service.
 package registry
 
 import (

@@ -1,12 +1,29 @@
-// Package s3 serves the part of S3 that CloudFormation's clients use: buckets, objects with
-// versions, multipart uploads, and the documents of a bucket that are set and read back.
-// Objects' bytes are in the store's Blobs, all else in its tables.
+// Package s3 serves the part of S3 that clients of CloudFormation and handlers use: buckets, objects with
+// versions, multipart uploads, uploads of browsers, and the configuration documents of a bucket.
 //
-// The wire behaviour is that of S3 for the operations that are here, with its errors. What
-// would change how S3 behaves and is not done here (replication, websites, locks, customers'
-// keys …) is refused with NotImplemented. The owner of a bucket may do everything, any other
-// account nothing, whatever the bucket's policy says; policies, access control lists,
-// notifications and lifecycle rules are kept, given back and not evaluated.
+// # What is S3, and what is not
+//
+// The wire behavior is that of S3 for the operations that exist here, with its errors. What would change how S3 behaves and
+// is not done here (replication, websites, locks, customers' keys) is refused with NotImplemented. The owner of a bucket may do
+// everything, any other account nothing, whatever the bucket's policy says. Policies, access control lists, notifications
+// and lifecycle rules are stored and returned, not evaluated. It has all that templates and deploying clients were seen to need,
+// and should not grow: docs/decisions/0035-s3-of-our-own.md.
+//
+// # Where things are
+//
+// The bytes of objects are blobs of the store, named by their hash; all else is in its tables. An object of several parts
+// is a list of blobs, which are never copied into one. A blob without a row is swept later, so that an upload
+// writes blobs first and its row last.
+//
+//   - address.go reads bucket and key of a request: path style, virtual hosts below [Config].Hosts, and s3:// and https:// URLs in
+//     templates ([Service.ParseURL]).
+//   - [Service.Serve] finds the operation by method and query: requests of S3 do not name it.
+//   - list_go.go is how other packages use buckets without HTTP, such as [Service.Open]. They pass the account on whose behalf they
+//     read.
+//   - documents.go has a table of the configuration documents of a bucket: a new one is a row.
+//
+// Bodies are bounded by [Config].MaxObject and checksums are verified while a body is written; a body that does not match its
+// checksum leaves no object.
 package s3
 
 import (

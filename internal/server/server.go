@@ -1,6 +1,30 @@
-// Package server answers the requests of AWS clients: it determines the service and the
-// caller, checks signatures, and passes the request to the service's table of operations, one
-// file per service. It contains no logic of the services.
+// Package server answers HTTP requests: those of AWS clients, and the few of browsers and monitors. It contains no logic
+// of the services: each is a table of operations, one file per service, with the engine behind it and the constraints
+// on its input.
+//
+// # The way of a request
+//
+// [Server.ServeHTTP] decides, in this order:
+//
+//  1. A page of another origin, or a host name that is not ours, is refused (guard.go). A browser would send such a request
+//     for any page that the user looks at.
+//  2. Pages of this server: /healthz, /health, /metrics, the certificate of the proxy, response URLs of custom resources and
+//     wait conditions, the console. They count only if the request is not signed and is for this host: a bucket may
+//     have an object of that name.
+//  3. Everything else is a call of an API. awswire.Reader finds service, host and path once; awswire.CallerFinder checks the
+//     signature and returns account and region; the table of the service decodes the body into the input shape of the
+//     SDK, checks it against the constraints and calls the engine.
+//
+// # What to know before changing it
+//
+//   - A new operation is a row in the table of its service. The limits of members are constraints in that row, not code in the
+//     engine: see constraints.go for those that several services share.
+//   - Errors for callers are *awswire.Error. Any other error is answered as InternalFailure with the id of the request, and its
+//     text goes to the log only, because it may name files or values of other accounts.
+//   - Bodies are bounded by service, and read from disk when they are large (SpoolDir). A client that stops sending is cut
+//     off after BodyTimeout. With a MemoryLimit, requests that may need much memory are refused with
+//     ServiceUnavailable (memory.go), which SDKs retry.
+//   - Names that callers choose never become labels of metrics: unknown services count as "other".
 package server
 
 import (

@@ -1,6 +1,13 @@
-// Package sns has the part of SNS that custom resources need: topics, subscriptions of
-// functions, and Publish, which has those functions invoked with the event of Lambda: each at least
-// once, in the order of the messages. Other protocols, filters, attributes and FIFO topics are refused.
+// Package sns has the part of SNS that stacks and custom resources need: topics, subscriptions of functions, and Publish.
+//
+// A topic here has two kinds of publishers: clients, and stacks with NotificationARNs, whose events are sent to their topics.
+// The only subscribers are functions (protocol "lambda"), which are found by lambda.Functions and get the event that Lambda gets from
+// SNS. Other protocols, filters, attributes and FIFO topics are refused: a subscription that is accepted but never
+// notified would be worse.
+//
+// Publish returns when the message is stored. Delivery (deliver.go) is durable work of the store: each subscriber gets
+// each message at least once, in the order of the messages, even if the server is killed meanwhile. A function that fails is
+// logged and does not get the message again. The operations of clients are in operations.go.
 package sns
 
 import (
