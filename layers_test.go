@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
 	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
-	{"internal/builtin", "internal/customtest", "internal/handlers"},
+	{"internal/builtin", "internal/customtest", "internal/handlers", "internal/plan"},
 	{"internal/cloudcontrol", "internal/registry", "internal/stack"},
 	{"internal/stackset"},
 	{"internal/console", "internal/server"},
@@ -102,6 +102,29 @@ func TestImportsRunDownwards(t *testing.T) {
 			t.Errorf("floors lists %s, which does not exist", name)
 		}
 	}
+}
+
+// pure are packages that compute from their arguments alone, and what they must not use for that.
+var pure = map[string][]string{
+	"internal/plan": {"context.", "store.", "operation.", "bun.", "os.", "http.", "rand.", "slog.", "time.Now", "time.Since", "time.After"},
+}
+
+// TestPurePackages keeps the store, contexts and the clock out of what computes.
+func TestPurePackages(t *testing.T) {
+	eachGoFile(t, func(path string, source []byte) {
+		banned := pure[filepath.ToSlash(filepath.Dir(path))]
+		if banned == nil || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for i, line := range strings.Split(string(source), "\n") {
+			code, _, _ := strings.Cut(line, "//")
+			for _, what := range banned {
+				if uses(code, what) {
+					t.Errorf("%s:%d: %s is not used here: pass the value as an argument", path, i+1, what)
+				}
+			}
+		}
+	})
 }
 
 // TestRegexpsAreLazy keeps the start of every command free of expressions that it does not need.

@@ -14,9 +14,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/internal/words"
 )
@@ -62,7 +62,7 @@ CloudFormation would before it creates the stack. No server is needed and nothin
 resource that the hook refuses is printed with its reason and its line in the template.
 
 Values that only exist after the creation, such as the attributes of other resources, are sent as
-` + stack.Pending + `. Before an update or a deletion (--action), the resource has the
+` + plan.Pending + `. Before an update or a deletion (--action), the resource has the
 same properties.
 
 Exit code: 0 if the hook lets all resources pass, 1 if it refuses one or did not answer, 2 for a usage error.`,
@@ -191,7 +191,7 @@ type templateResource struct {
 }
 
 // resourcesOf evaluates the resources of a template, in the order in which they are created.
-// What is not known before that is [stack.Pending].
+// What is not known before that is [plan.Pending].
 func (c *app) resourcesOf(cmd *cobra.Command, file string, o templateOptions, region string) ([]templateResource, error) {
 	ctx := cmd.Context()
 	supplied, err := suppliedParameters(cmd, o.parameters)
@@ -265,7 +265,7 @@ func pending(value any) any {
 		return out
 	}
 	if value == template.Unknown {
-		return stack.Pending
+		return plan.Pending
 	}
 	return value
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -37,7 +39,7 @@ type changeSetRow struct {
 	RequestHash     string                       `bun:"request_hash"`
 	Options         store.JSON[changeSetOptions] `bun:"options"`
 	DeploymentID    string                       `bun:"deployment_id"`
-	Plan            store.JSON[Plan]             `bun:"plan" seal:"change_sets.plan"`
+	Plan            store.JSON[plan.Plan]        `bun:"plan" seal:"change_sets.plan"`
 	ParentID        string                       `bun:"parent_id"`
 	RootID          string                       `bun:"root_id"`
 	CreatedAt       store.Time                   `bun:"created_at"`

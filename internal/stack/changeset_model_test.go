@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 // pairsOfRig is how many pairs of TestChangeSetsSayWhatIsDone share a store: with more, reading
@@ -50,14 +54,14 @@ func runPairs(t *testing.T, from, to int) {
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
 `)
 	fixed := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Fixed", `"update": {"permissions": []}, `, "", `"taggable": true`, `"taggable": false`)
-	for _, source := range []string{thing, remade.Replace(thing), fixed.Replace(thing)} {
+	for _, source := range []string{fixtures.Thing, remade.Replace(fixtures.Thing), fixed.Replace(fixtures.Thing)} {
 		g.world.knows(t, given.Replace(source))
 	}
 	for seed := from; seed < to; seed++ {
-		maker := templateMaker{rand.New(rand.NewPCG(uint64(seed), 13))}
+		maker := fixtures.Templates{Rand: rand.New(rand.NewPCG(uint64(seed), 13))}
 		p := &pair{rig: g, name: fmt.Sprintf("pair-%d", seed)}
-		before, after := maker.template(), maker.template()
-		parameters := []string{maker.pick("p", "q"), maker.pick("p", "q")}
+		before, after := maker.Template(), maker.Template()
+		parameters := []string{maker.Pick("p", "q"), maker.Pick("p", "q")}
 		p.run(types.ChangeSetTypeCreate, before, parameters[0])
 		p.run(types.ChangeSetTypeUpdate, after, parameters[1])
 		if t.Failed() {
@@ -144,9 +148,9 @@ func (p *pair) check(set, valued *cloudformation.DescribeChangeSetOutput, before
 		id := *c.LogicalResourceId
 		listed[id] = true
 		shown, isCertain := certain[id]
-		isCertain = isCertain && !strings.Contains(aws.ToString(shown.AfterContext), Pending)
+		isCertain = isCertain && !strings.Contains(aws.ToString(shown.AfterContext), plan.Pending)
 		if want := expectedCalls(c, isCertain); !slices.Contains(want, calls[id]) {
-			p.t.Errorf("%s: the change set says %s, the handlers were called for %q, want one of %q", id, jsonText(c), calls[id], want)
+			p.t.Errorf("%s: the change set says %s, the handlers were called for %q, want one of %q", id, encode(c), calls[id], want)
 		}
 		replaced := before[id] != "" && after[id] != "" && before[id] != after[id]
 		if c.Action == types.ChangeActionModify && (replaced && c.Replacement == types.ReplacementFalse || !replaced && c.Replacement == types.ReplacementTrue && isCertain) {

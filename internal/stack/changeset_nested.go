@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -40,7 +42,7 @@ type setPlanner struct {
 
 // plan plans a deployment. result.failed is why there is no plan, or why it cannot be
 // executed.
-func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResult) error {
+func (p setPlanner) plan(ctx context.Context, next *plan.Deployment, result *setResult) error {
 	input, err := p.engine.planInput(ctx, p.stack, next)
 	if err != nil {
 		return err
@@ -48,7 +50,7 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 	if *p.resources += len(next.Scope.ActiveResources()); *p.resources > maxNestedResources {
 		return refuse("nested-resources", *p.resources, maxNestedResources)
 	}
-	var live map[string]*LiveState
+	var live map[string]*plan.LiveState
 	if p.options.RevertDrift {
 		if live, err = p.engine.readLive(ctx, p.stack, &input); err != nil {
 			return err
@@ -59,36 +61,37 @@ func (p setPlanner) plan(ctx context.Context, next *Deployment, result *setResul
 			return err
 		}
 	}
-	plan, err := p.engine.planOf(ctx, p.stack, p.set, &input, p.options, result)
+	planned, err := p.engine.planOf(ctx, p.stack, p.set, &input, p.options, result)
 	if err != nil || result.failed != "" {
 		return err
 	}
 	if p.options.Nested && p.set.Kind != types.ChangeSetTypeImport {
-		if plan, err = p.nested(ctx, input, plan, result); err != nil {
+		if planned, err = p.nested(ctx, input, planned, result); err != nil {
 			return err
 		}
 	}
 	if p.options.RevertDrift {
-		plan.withLive(live, input)
+		planned.WithLive(live, input.Resources)
+		planned.Drift = liveDrift(live)
 	}
-	if result.failed == "" && p.set.Kind == types.ChangeSetTypeUpdate && plan.Empty() && !resolvesAgain(next) {
+	if result.failed == "" && p.set.Kind == types.ChangeSetTypeUpdate && planned.Empty() && !resolvesAgain(next) {
 		result.failed = reasonNoChanges
 	}
 	if !p.options.DisableValidation && result.failed == "" {
-		warnings, err := p.engine.filledBuckets(ctx, p.stack, plan)
+		warnings, err := p.engine.filledBuckets(ctx, p.stack, planned)
 		if err != nil {
 			return err
 		}
 		result.problems = append(result.problems, warnings...)
 	}
-	result.plan = store.JSONOf(*plan)
+	result.plan = store.JSONOf(*planned)
 	result.reason = incomplete(input)
 	return nil
 }
 
 // validate fails a change set whose properties break the schemas of their types, or whose
 // names are taken. What it imports has its name already.
-func (p setPlanner) validate(ctx context.Context, input PlanInput, result *setResult) error {
+func (p setPlanner) validate(ctx context.Context, input planInput, result *setResult) error {
 	result.problems = setProblems(input)
 	if p.set.Kind != types.ChangeSetTypeImport && !p.options.ImportExisting {
 		conflicts, err := p.engine.nameConflicts(ctx, p.stack, input)
@@ -111,25 +114,25 @@ func (p setPlanner) validate(ctx context.Context, input PlanInput, result *setRe
 
 // nested makes the change sets of the nested stacks and returns the plan that names them. A
 // nested stack without changes is not visited.
-func (p setPlanner) nested(ctx context.Context, input PlanInput, plan *Plan, result *setResult) (*Plan, error) {
+func (p setPlanner) nested(ctx context.Context, input planInput, planned *plan.Plan, result *setResult) (*plan.Plan, error) {
 	input.Unchanged = map[string]bool{}
 	made := map[string]string{}
-	for _, id := range topological(input.Next.graph()) {
-		change := plan.Change(id)
-		if change == nil || change.Type != nestedStack {
+	for _, id := range plan.Topological(input.Next.Graph()) {
+		change := planned.Change(id)
+		if change == nil || change.Type != stackType {
 			continue
 		}
-		child, err := p.child(ctx, input, plan, change)
+		child, err := p.child(ctx, input, planned, change)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case child == nil:
 			continue
-		case child.result.failed == reasonNoChanges && change.incidental():
+		case child.result.failed == reasonNoChanges && change.Incidental():
 			input.Unchanged[id] = true
 			input.Next.Scope.Renew() // the plan before is dropped
-			if plan, err = NewPlan(input); err != nil {
+			if planned, err = plan.New(input.Input); err != nil {
 				return nil, refusedTemplate(err)
 			}
 			continue
@@ -141,15 +144,15 @@ func (p setPlanner) nested(ctx context.Context, input PlanInput, plan *Plan, res
 		made[id] = child.set.ARN
 		result.children = append(result.children, child)
 	}
-	for i := range plan.Changes {
-		plan.Changes[i].ChangeSet = made[plan.Changes[i].LogicalID]
+	for i := range planned.Changes {
+		planned.Changes[i].ChangeSet = made[planned.Changes[i].LogicalID]
 	}
-	return plan, nil
+	return planned, nil
 }
 
 // child makes the change set of one nested stack, nil if its template is not known yet.
-func (p setPlanner) child(ctx context.Context, input PlanInput, plan *Plan, change *Change) (*childSet, error) {
-	properties, err := input.Next.Scope.Properties(input.Next.resource(change.LogicalID), plan.known(input))
+func (p setPlanner) child(ctx context.Context, input planInput, planned *plan.Plan, change *plan.Change) (*childSet, error) {
+	properties, err := input.Next.Scope.Properties(input.Next.Resource(change.LogicalID), planned.References(input.Input))
 	if err != nil {
 		return nil, refusedTemplate(err)
 	}
@@ -230,42 +233,6 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 		return err
 	}
 	return refusedTemplate(p.budget.Spend(len(child.result.plan.Text()), next.Template.Root().At, nil))
-}
-
-// known answers for the resources of a stack with what is certain before the plan is done.
-func (p *Plan) known(input PlanInput) template.References {
-	return certain{p, Known{
-		Resources: input.Resources, Outside: input.References,
-		Open: func(id string) bool {
-			c := p.Change(id)
-			return c != nil && (c.Action != types.ChangeActionModify || c.Replacement != types.ReplacementFalse)
-		},
-	}}
-}
-
-// certain resolves no attribute of a resource that changes.
-type certain struct {
-	plan *Plan
-	Known
-}
-
-// GetAtt implements [template.References].
-func (c certain) GetAtt(logicalID, attribute string) (any, bool, error) {
-	if change := c.plan.Change(logicalID); change != nil && change.fate() != stays {
-		return nil, false, nil
-	}
-	return c.Known.GetAtt(logicalID, attribute)
-}
-
-// childSets are the change sets of the nested stacks that a plan changes, by logical id.
-func (p *Plan) childSets() map[string]string {
-	out := map[string]string{}
-	for _, c := range p.Changes {
-		if c.ChangeSet != "" {
-			out[c.LogicalID] = c.ChangeSet
-		}
-	}
-	return out
 }
 
 // writeChildren writes the change sets of nested stacks, with the stacks that are new.
@@ -394,12 +361,12 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 	if err != nil || current == nil {
 		return err
 	}
-	plan := current.Plan.Get()
+	planned := current.Plan.Get()
 	current.Live, current.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress
 	if err := store.Swap(ctx, tx, current, &current.RowVersion); err != nil {
 		return err
 	}
-	begin.options.Import, begin.options.Nested, begin.options.NestedPlanned = plan.imported(), plan.childSets(), true
+	begin.options.Import, begin.options.Nested, begin.options.NestedPlanned = planned.Imported(), planned.ChildSets(), true
 	begin.changeSet, s.ChangeSetID = current.ARN, current.ARN
 	return nil
 }
@@ -407,6 +374,6 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 // unvisited reports whether a nested stack is left alone because its change set was found to
 // have no changes.
 func (r *run) unvisited(t *target, x *resourceRow) bool {
-	return r.options.NestedPlanned && t.verb == DoUpdate && t.res.Type == nestedStack && r.options.Nested[t.res.LogicalID] == "" &&
-		x.Status != types.ResourceStatusUpdateFailed && len(differences(x.Properties.Get(), t.properties, t.typ)) == 0
+	return r.options.NestedPlanned && t.verb == plan.DoUpdate && t.res.Type == stackType && r.options.Nested[t.res.LogicalID] == "" &&
+		x.Status != types.ResourceStatusUpdateFailed && len(plan.Differences(x.Properties.Get(), t.properties, t.typ.Schema)) == 0
 }

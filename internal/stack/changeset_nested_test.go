@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -41,7 +43,7 @@ func (g *setRig) childOf(set *cloudformation.DescribeChangeSetOutput, id string)
 			return g.describe(*c.ResourceChange.ChangeSetId)
 		}
 	}
-	g.t.Fatalf("%s has no change set in %s", id, jsonText(set.Changes))
+	g.t.Fatalf("%s has no change set in %s", id, encode(set.Changes))
 	return nil
 }
 
@@ -61,17 +63,17 @@ func TestNestedChangeSets(t *testing.T) {
 		}
 		child := g.childOf(set, "N")
 		if *child.ParentChangeSetId != *set.ChangeSetId || *child.RootChangeSetId != *set.ChangeSetId || set.RootChangeSetId != nil || changes(child) != "Add C, Add M +set" {
-			t.Errorf("the child: %s", jsonText(child))
+			t.Errorf("the child: %s", encode(child))
 		}
-		if p := child.Parameters[0]; *p.ParameterValue != Pending {
-			t.Errorf("a parameter that is not known: %s", jsonText(p))
+		if p := child.Parameters[0]; *p.ParameterValue != plan.Pending {
+			t.Errorf("a parameter that is not known: %s", encode(p))
 		}
 		leaf := g.childOf(child, "M")
 		if *leaf.ParentChangeSetId != *child.ChangeSetId || *leaf.RootChangeSetId != *set.ChangeSetId {
-			t.Errorf("the leaf: %s", jsonText(leaf))
+			t.Errorf("the leaf: %s", encode(leaf))
 		}
 		if s := g.settled(*child.StackId); s.StackStatus != types.StackStatusReviewInProgress || aws.ToString(s.ParentId) == "" {
-			t.Errorf("the nested stack: %s", jsonText(s))
+			t.Errorf("the nested stack: %s", encode(s))
 		}
 		for what, err := range map[string]error{
 			"executed": ignore(g.ExecuteChangeSet(t.Context(), owner, &cloudformation.ExecuteChangeSetInput{ChangeSetName: child.ChangeSetId})),
@@ -88,7 +90,7 @@ func TestNestedChangeSets(t *testing.T) {
 			t.Errorf("calls: %s", done)
 		}
 		if s := g.settled(*child.StackId); s.StackStatus != types.StackStatusCreateComplete || *s.ChangeSetId != *child.ChangeSetId || *s.Parameters[0].ParameterValue != g.physicalID("app", "A") {
-			t.Errorf("the nested stack: %s", jsonText(s))
+			t.Errorf("the nested stack: %s", encode(s))
 		}
 		if c := g.describe(*leaf.ChangeSetId); c.ExecutionStatus != types.ExecutionStatusExecuteComplete {
 			t.Errorf("the set of the leaf: %s", c.ExecutionStatus)
@@ -98,7 +100,7 @@ func TestNestedChangeSets(t *testing.T) {
 		g.world.offers("https://t/mid", childTemplate+things("C: {Properties: {Note: !Ref P}}", nests("M", "leaf"))+childOutput)
 		same := g.create("same", types.ChangeSetTypeUpdate, body, withNested)
 		if same.Status != types.ChangeSetStatusFailed || aws.ToString(same.StatusReason) != reasonNoChanges {
-			t.Errorf("no changes: %s %s, %s", same.Status, aws.ToString(same.StatusReason), jsonText(same.Changes))
+			t.Errorf("no changes: %s %s, %s", same.Status, aws.ToString(same.StatusReason), encode(same.Changes))
 		}
 		// A change in the leaf alone.
 		g.world.offers("https://t/leaf", things("L: {Properties: {Note: new}}"))
@@ -148,8 +150,8 @@ func TestNestedChangeSetsFail(t *testing.T) {
 	events, err := g.DescribeEvents(t.Context(), owner, &cloudformation.DescribeEventsInput{
 		StackName: child.StackId, ChangeSetName: child.ChangeSetId, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)},
 	})
-	if err != nil || len(events.OperationEvents) == 0 || !strings.Contains(jsonText(events), "extraneous key [Nothing] is not permitted") {
-		t.Errorf("events: %s, %v", jsonText(events), err)
+	if err != nil || len(events.OperationEvents) == 0 || !strings.Contains(encode(events), "extraneous key [Nothing] is not permitted") {
+		t.Errorf("events: %s, %v", encode(events), err)
 	}
 	// With the root go the change sets below and the stacks that only they made.
 	if _, err := g.DeleteChangeSet(t.Context(), owner, &cloudformation.DeleteChangeSetInput{ChangeSetName: set.ChangeSetId}); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -20,7 +22,7 @@ import (
 type setResult struct {
 	failed   string // the reason of a change set that FAILED
 	reason   string // of one that did not
-	plan     store.JSON[Plan]
+	plan     store.JSON[plan.Plan]
 	row      *deploymentRow // processed
 	problems []validationProblem
 	children []*childSet
@@ -67,20 +69,20 @@ func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*s
 
 // planOf creates the plan of a change set. It looks up the resources to import: result.failed
 // is why one cannot be imported.
-func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input *PlanInput, options changeSetOptions, result *setResult) (plan *Plan, err error) {
+func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input *planInput, options changeSetOptions, result *setResult) (planned *plan.Plan, err error) {
 	switch {
 	case c.Kind == types.ChangeSetTypeImport:
-		if plan, err = e.planImport(ctx, s, *input, options); err == nil {
-			result.failed, err = e.lookUpImports(ctx, s, *input, plan)
+		if planned, err = e.planImport(ctx, s, *input, options); err == nil {
+			result.failed, err = e.lookUpImports(ctx, s, *input, planned)
 		}
-		return plan, err
+		return planned, err
 	case options.ImportExisting:
 		if input.Import, result.failed, err = e.findExisting(ctx, s, *input); err != nil || result.failed != "" {
 			return nil, err
 		}
 	}
-	plan, err = NewPlan(*input)
-	return plan, refusedTemplate(err)
+	planned, err = plan.New(input.Input)
+	return planned, refusedTemplate(err)
 }
 
 // asRefusal returns the message of an error in the request.
@@ -93,9 +95,9 @@ func asRefusal(err error) (string, bool) {
 }
 
 // setProblems validates the known properties of the resources of a change set.
-func setProblems(in PlanInput) []validationProblem {
+func setProblems(in planInput) []validationProblem {
 	var out []validationProblem
-	known := Known{Resources: in.Resources, Outside: in.References}
+	known := plan.Known{Resources: in.Resources, Outside: in.References}
 	for _, r := range in.Next.Scope.ActiveResources() {
 		typ := in.Types[r.Type]
 		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(r.Type) {
@@ -116,10 +118,10 @@ func setProblems(in PlanInput) []validationProblem {
 
 // incomplete is the warning of a change set with resources that import what there is not yet, or that
 // join what is split only after the execution; "" if it is complete.
-func incomplete(in PlanInput) string {
+func incomplete(in planInput) string {
 	var missing []string
 	for _, r := range in.Next.Scope.ActiveResources() {
-		lookup := &importLookup{References: Known{Resources: in.Resources, Outside: in.References}}
+		lookup := &importLookup{References: plan.Known{Resources: in.Resources, Outside: in.References}}
 		if _, err := in.Next.Scope.Properties(r, lookup); err != nil {
 			continue
 		}

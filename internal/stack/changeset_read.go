@@ -38,11 +38,11 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 		return nil, err
 	}
 	describeRequest(out, c, row)
-	plan := c.Plan.Get()
-	if plan.Drift != "" {
-		out.DeploymentMode, out.StackDriftStatus = types.DeploymentModeRevertDrift, plan.Drift
+	planned := c.Plan.Get()
+	if planned.Drift != "" {
+		out.DeploymentMode, out.StackDriftStatus = types.DeploymentModeRevertDrift, planned.Drift
 	}
-	out.Changes, out.NextToken, err = pageOf(plan.Shown(aws.ToBool(in.IncludePropertyValues)), in.NextToken)
+	out.Changes, out.NextToken, err = pageOf(planned.Shown(aws.ToBool(in.IncludePropertyValues)), in.NextToken)
 	return out, err
 }
 

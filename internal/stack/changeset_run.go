@@ -130,8 +130,8 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	if err := refusePreserved(s, options); err != nil {
 		return err
 	}
-	plan, settings := c.Plan.Get(), s.Settings.Get()
-	options.Import, options.Nested, options.NestedPlanned = plan.imported(), plan.childSets(), set.Nested
+	planned, settings := c.Plan.Get(), s.Settings.Get()
+	options.Import, options.Nested, options.NestedPlanned = planned.Imported(), planned.ChildSets(), set.Nested
 	if c.Kind == types.ChangeSetTypeImport {
 		options.OnFailure = types.OnFailureRollback
 	}
@@ -143,7 +143,7 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	if set.RoleARN != "" {
 		s.RoleARN = set.RoleARN
 	}
-	if err := adoptLive(ctx, tx, s, &plan); err != nil {
+	if err := adoptLive(ctx, tx, s, &planned); err != nil {
 		return err
 	}
 	c.Live, c.ExecutionStatus = false, types.ExecutionStatusExecuteInProgress

@@ -112,19 +112,19 @@ func TestChangeSetLife(t *testing.T) {
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		first := g.create("one", types.ChangeSetTypeCreate, things("A: {Properties: {Name: a}}", "B: {Properties: {Note: !Ref A}}"))
 		if first.Status != types.ChangeSetStatusCreateComplete || first.ExecutionStatus != types.ExecutionStatusAvailable || len(first.Changes) != 2 {
-			t.Fatalf("after creation: %s", jsonText(first))
+			t.Fatalf("after creation: %s", encode(first))
 		}
 		review := g.settled("app")
 		if review.StackStatus != types.StackStatusReviewInProgress || aws.ToString(review.StackStatusReason) != "User Initiated" || review.ChangeSetId != nil {
-			t.Errorf("in review: %s", jsonText(review))
+			t.Errorf("in review: %s", encode(review))
 		}
 		events, err := g.DescribeStackEvents(t.Context(), g.caller, &cloudformation.DescribeStackEventsInput{StackName: aws.String("app")})
 		if err != nil || len(events.StackEvents) != 1 || events.StackEvents[0].ResourceStatus != "REVIEW_IN_PROGRESS" || *events.StackEvents[0].PhysicalResourceId != *review.StackId {
-			t.Errorf("the event of the review: %s, %v", jsonText(events), err)
+			t.Errorf("the event of the review: %s, %v", encode(events), err)
 		}
 		created := g.execute(*first.ChangeSetId)
 		if created.StackStatus != types.StackStatusCreateComplete || aws.ToString(created.ChangeSetId) != *first.ChangeSetId || created.LastUpdatedTime == nil {
-			t.Errorf("after execution: %s", jsonText(created))
+			t.Errorf("after execution: %s", encode(created))
 		}
 		if got := g.done(); got != "CREATE A, CREATE B" {
 			t.Errorf("done: %s", got)
@@ -142,11 +142,11 @@ func TestChangeSetLife(t *testing.T) {
 		}
 		checkSetStates(t, g, *second.ChangeSetId)
 		if replaced := second.Changes[0].ResourceChange; replaced.Replacement != types.ReplacementTrue || len(second.Changes) != 2 {
-			t.Errorf("the plan: %s", jsonText(second.Changes))
+			t.Errorf("the plan: %s", encode(second.Changes))
 		}
 		updated := g.execute(*second.ChangeSetId)
 		if updated.StackStatus != types.StackStatusUpdateComplete {
-			t.Errorf("after the update: %s", jsonText(updated))
+			t.Errorf("after the update: %s", encode(updated))
 		}
 		if got := g.done(); got != "CREATE A, DELETE A, UPDATE B" {
 			t.Errorf("done: %s", got)
@@ -169,15 +169,15 @@ func checkSetStates(t *testing.T, g *setRig, arn string) {
 	t.Helper()
 	list, err := g.ChangeSets(t.Context(), g.caller.Place, "app", 10)
 	if err != nil || len(list) != 2 || list[0].Name != "two" || list[1].Name != "one" || !list[1].Executable() || list[1].Changes != nil {
-		t.Errorf("the list: %s, %v", jsonText(list), err)
+		t.Errorf("the list: %s, %v", encode(list), err)
 	}
 	if list, err = g.ChangeSets(t.Context(), g.caller.Place, "app", 1); err != nil || len(list) != 1 {
-		t.Errorf("at most one: %s, %v", jsonText(list), err)
+		t.Errorf("at most one: %s, %v", encode(list), err)
 	}
 	for _, name := range []string{"one", arn} {
 		set, err := g.ChangeSet(t.Context(), g.caller.Place, "app", name)
 		if err != nil || set.ARN != arn || len(set.Changes) != 2 || set.Kind != types.ChangeSetTypeUpdate || !strings.Contains(aws.ToString(set.Changes[0].ResourceChange.AfterContext), `"b"`) {
-			t.Errorf("%s: %s, %v", name, jsonText(set), err)
+			t.Errorf("%s: %s, %v", name, encode(set), err)
 		}
 	}
 	_, err = g.ChangeSet(t.Context(), g.caller.Place, "app", "never")
@@ -190,12 +190,12 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 		g.execute(*g.create("one", types.ChangeSetTypeCreate, body).ChangeSetId)
 		same := g.create("two", "", body)
 		if same.Status != types.ChangeSetStatusFailed || same.ExecutionStatus != types.ExecutionStatusUnavailable || aws.ToString(same.StatusReason) != reasonNoChanges {
-			t.Fatalf("no changes: %s", jsonText(same))
+			t.Fatalf("no changes: %s", encode(same))
 		}
 		_, err := g.ExecuteChangeSet(t.Context(), g.caller, &cloudformation.ExecuteChangeSetInput{ChangeSetName: same.ChangeSetId})
 		refusedWith(t, err, "InvalidChangeSetStatusException", fmt.Sprintf("ChangeSet [%s] cannot be executed in its current status of [FAILED]", *same.ChangeSetId))
 		if output := g.create("three", "", body+"Outputs: {O: {Value: x}}\n"); output.Status != types.ChangeSetStatusCreateComplete || len(output.Changes) != 0 {
-			t.Errorf("an output alone: %s", jsonText(output))
+			t.Errorf("an output alone: %s", encode(output))
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestChangeSetObsolete(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := g.settled("app"); s.StackStatus != types.StackStatusUpdateComplete || s.ChangeSetId != nil {
-			t.Fatalf("after the update: %s", jsonText(s))
+			t.Fatalf("after the update: %s", encode(s))
 		}
 		if c := g.describe(*two.ChangeSetId); c.ExecutionStatus != types.ExecutionStatusObsolete {
 			t.Errorf("the other set: %s", c.ExecutionStatus)
@@ -223,7 +223,7 @@ func TestCreateStackInReview(t *testing.T) {
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 	created := g.rig.create(&cloudformation.CreateStackInput{StackName: aws.String("app"), TemplateBody: aws.String(things("B: {}"))})
 	if *created.StackId != *one.StackId || created.StackStatus != types.StackStatusCreateComplete || created.ChangeSetId != nil {
-		t.Errorf("the stack: %s", jsonText(created))
+		t.Errorf("the stack: %s", encode(created))
 	}
 	if c := g.describe(*one.ChangeSetId); c.ExecutionStatus != types.ExecutionStatusObsolete {
 		t.Errorf("the change set: %s", c.ExecutionStatus)
@@ -233,7 +233,7 @@ func TestCreateStackInReview(t *testing.T) {
 	}
 	g.execute(*g.create("two", types.ChangeSetTypeUpdate, things("B: {Properties: {Size: 2}}")).ChangeSetId)
 	if gone := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); gone.LastUpdatedTime == nil || gone.ChangeSetId != nil {
-		t.Errorf("the deleted stack: %s", jsonText(gone))
+		t.Errorf("the deleted stack: %s", encode(gone))
 	}
 	_, err := g.DescribeChangeSet(t.Context(), g.caller, &cloudformation.DescribeChangeSetInput{ChangeSetName: one.ChangeSetId})
 	refusedWith(t, err, "ChangeSetNotFoundException", fmt.Sprintf("ChangeSet [%s] does not exist", *one.ChangeSetId))
@@ -250,7 +250,7 @@ func TestStackAfterChangeSetAndUpdate(t *testing.T) {
 	for _, stage := range []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed} {
 		shown, err := g.GetTemplate(t.Context(), g.caller, &cloudformation.GetTemplateInput{StackName: aws.String("app"), TemplateStage: stage})
 		if err != nil || *shown.TemplateBody != body {
-			t.Errorf("%s: %s, %v", stage, jsonText(shown), err)
+			t.Errorf("%s: %s, %v", stage, encode(shown), err)
 		}
 	}
 	updated := g.rig.update(&cloudformation.UpdateStackInput{StackName: aws.String("app"), TemplateBody: aws.String(strings.Replace(body, "Size: 1", "Size: 2", 1))})
@@ -261,7 +261,7 @@ func TestStackAfterChangeSetAndUpdate(t *testing.T) {
 		t.Errorf("capabilities of a change set that names none: %v", two.Capabilities)
 	}
 	if gone := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); len(gone.Outputs) != 1 {
-		t.Errorf("outputs of a deleted stack: %s", jsonText(gone.Outputs))
+		t.Errorf("outputs of a deleted stack: %s", encode(gone.Outputs))
 	}
 }
 
@@ -300,7 +300,7 @@ func TestDeleteStackInReview(t *testing.T) {
 	g := &setRig{onSQLite(t), t, owner}
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 	if s := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); s.StackStatus != types.StackStatusDeleteComplete {
-		t.Errorf("the stack: %s", jsonText(s))
+		t.Errorf("the stack: %s", encode(s))
 	}
 	if again := g.create("one", types.ChangeSetTypeCreate, things("A: {}")); *again.StackId == *one.StackId {
 		t.Error("the new stack has the ARN of the old one")
@@ -383,15 +383,15 @@ func TestChangeSetFailures(t *testing.T) {
 	g.config.Macros = func(awswire.Caller) template.Macros { return failingMacros{} }
 	include := things("A: {Properties: {'Fn::Transform': {Name: 'AWS::Include', Parameters: {Location: 's3://b/k'}}}}")
 	if c := g.create("include", types.ChangeSetTypeCreate, include); c.Status != types.ChangeSetStatusFailed || aws.ToString(c.StatusReason) != "Transform AWS::Include failed with: S3 bucket [b] does not exist." {
-		t.Errorf("a transform that fails: %s", jsonText(c))
+		t.Errorf("a transform that fails: %s", encode(c))
 	}
 	invalid := g.create("invalid", types.ChangeSetTypeCreate, things("A: {Properties: {Other: 1}}"))
 	if invalid.Status != types.ChangeSetStatusFailed || !strings.Contains(aws.ToString(invalid.StatusReason), "AWS::EarlyValidation::PropertyValidation") {
-		t.Errorf("a property that the schema does not have: %s", jsonText(invalid))
+		t.Errorf("a property that the schema does not have: %s", encode(invalid))
 	}
 	events, err := g.DescribeEvents(t.Context(), g.caller, &cloudformation.DescribeEventsInput{ChangeSetName: invalid.ChangeSetId, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}})
-	if err != nil || !strings.Contains(jsonText(events), "extraneous key [Other] is not permitted") || !strings.Contains(jsonText(events), "/Resources/A/Properties") {
-		t.Errorf("the events of the validation: %s, %v", jsonText(events), err)
+	if err != nil || !strings.Contains(encode(events), "extraneous key [Other] is not permitted") || !strings.Contains(encode(events), "/Resources/A/Properties") {
+		t.Errorf("the events of the validation: %s, %v", encode(events), err)
 	}
 	missing := g.create("import", types.ChangeSetTypeCreate, things("A: {Properties: {Note: !ImportValue none}}"))
 	want := "[WARN] --include-property-values option can return incomplete ChangeSet data because: ChangeSet creation failed for resource [A] because: No export named none"
@@ -404,7 +404,7 @@ func TestChangeSetFailures(t *testing.T) {
 		in.Parameters = []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2")}}
 	})
 	row, err := oneRow[changeSetRow](t.Context(), g.store.Read(), "arn = ?", *masked.ChangeSetId)
-	if err != nil || strings.Contains(row.Plan.Text()+row.Options.Text()+jsonText(masked), "hunter2") {
+	if err != nil || strings.Contains(row.Plan.Text()+row.Options.Text()+encode(masked), "hunter2") {
 		t.Errorf("a NoEcho value is in the change set: %s, %v", row.Plan.Text(), err)
 	}
 }
@@ -417,8 +417,8 @@ func (g *setRig) warns(what string, set *cloudformation.DescribeChangeSetOutput,
 		g.t.Errorf("%s: %s with the reason %q, with values %q, %v", what, set.Status, aws.ToString(set.StatusReason), aws.ToString(valued.StatusReason), err)
 	}
 	list, err := g.ListChangeSets(g.t.Context(), g.caller, &cloudformation.ListChangeSetsInput{StackName: set.StackName})
-	if err != nil || strings.Contains(jsonText(list), "[WARN]") {
-		g.t.Errorf("%s: %s, %v", what, jsonText(list), err)
+	if err != nil || strings.Contains(encode(list), "[WARN]") {
+		g.t.Errorf("%s: %s, %v", what, encode(list), err)
 	}
 }
 

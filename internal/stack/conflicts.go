@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -18,7 +20,7 @@ const lookUpTime = 10 * time.Second
 
 // nameConflicts finds the resources that a deployment would create and whose names are taken:
 // those that the template names and that can be read.
-func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) ([]validationProblem, error) {
+func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in planInput) ([]validationProblem, error) {
 	cleanup, err := allRows[cleanupRow](ctx, e.store.Read(), "id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) (
 	err = each(ctx, len(resources), func(ctx context.Context, i int) (err error) {
 		r := resources[i]
 		typ := in.Types[r.Type]
-		if was, ok := in.Resources[r.LogicalID]; ok && was.exists() || !importable(typ) || unvalidated(r.Type) {
+		if was, ok := in.Resources[r.LogicalID]; ok && was.Exists() || !importable(typ) || unvalidated(r.Type) {
 			return nil
 		}
 		found[i], err = e.conflictOf(ctx, s, in, r, typ)
@@ -51,7 +53,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) (
 			continue
 		}
 		shown := x.identifier
-		if in.Next.conceals(resources[i], in.Resources) {
+		if in.Next.Conceals(resources[i], in.Resources) {
 			shown = template.Mask
 		}
 		out = append(out, validationProblem{
@@ -63,7 +65,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in PlanInput) (
 }
 
 // conflictOf looks up one resource, within a bounded time.
-func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *template.Resource, typ *operation.Type) (*existing, error) {
+func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in planInput, r *template.Resource, typ *operation.Type) (*existing, error) {
 	within, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
 	found, err := e.existingOf(within, s, in, r, typ)
@@ -75,10 +77,10 @@ func (e *Engine) conflictOf(ctx context.Context, s *stackRow, in PlanInput, r *t
 
 // filledBuckets warns of buckets that a plan deletes although something is in them: the deletion
 // would fail.
-func (e *Engine) filledBuckets(ctx context.Context, s *stackRow, plan *Plan) ([]validationProblem, error) {
+func (e *Engine) filledBuckets(ctx context.Context, s *stackRow, planned *plan.Plan) ([]validationProblem, error) {
 	var out []validationProblem
-	for i := range plan.Changes {
-		c := &plan.Changes[i]
+	for i := range planned.Changes {
+		c := &planned.Changes[i]
 		removed := c.Action == types.ChangeActionRemove && c.PolicyAction == types.PolicyActionDelete
 		replaced := c.Replacement == types.ReplacementTrue && c.PolicyAction == types.PolicyActionReplaceAndDelete
 		if e.config.HasObjects == nil || c.Type != bucketType || c.PhysicalID == "" || !removed && !replaced {
@@ -116,7 +118,7 @@ func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared
 	if options := op.Options.Get(); options.DisableValidation || options.Problem != "" || p.problem != "" {
 		return nil
 	}
-	in := PlanInput{Next: p.deployments[s.DeploymentID], Types: p.types, References: outside{ctx, e, s}}
+	in := planInput{plan.Input{Next: p.deployments[s.DeploymentID], References: outside{ctx, e, s}}, p.types}
 	if in.Resources, err = e.resourcesOf(ctx, s); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -35,7 +37,7 @@ type namedValue struct{ parameter, of, value string }
 
 // danglingParameter is the reason of an operation one of whose parameters has to name something
 // and does not, "" if there is none. The service looks for it after the call.
-func (e *Engine) danglingParameter(ctx context.Context, s *stackRow, d *Deployment) (string, error) {
+func (e *Engine) danglingParameter(ctx context.Context, s *stackRow, d *plan.Deployment) (string, error) {
 	var named []namedValue
 	for _, p := range d.Template.Parameters {
 		of := strings.TrimSuffix(strings.TrimPrefix(p.Type, "List<"), ">")
@@ -85,7 +87,7 @@ func (e *Engine) danglingParameter(ctx context.Context, s *stackRow, d *Deployme
 const zoneName = "AWS::EC2::AvailabilityZone::Name"
 
 // shownValue is a value without what NoEcho hides.
-func shownValue(d *Deployment, n namedValue) string {
+func shownValue(d *plan.Deployment, n namedValue) string {
 	for _, p := range d.Template.Parameters {
 		if p.Name == n.parameter && p.NoEcho {
 			return "****"

@@ -8,13 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/operation"
 )
 
 // TestDanglingParameters creates and updates stacks whose parameters have to name something:
 // those that name nothing roll back before any resource is touched.
 func TestDanglingParameters(t *testing.T) {
-	vpc := typeOf(t, strings.ReplaceAll(thing, "Acme::Test::Thing", "AWS::EC2::VPC"))
+	vpc := typeOf(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", "AWS::EC2::VPC"))
 	for name, test := range map[string]struct {
 		typ, value string
 		read       behavior

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -165,7 +167,7 @@ func ShownParameters(p *template.Parameters) []types.Parameter {
 	for _, b := range p.Bound {
 		shown := types.Parameter{ParameterKey: aws.String(b.Key), ParameterValue: aws.String(b.Shown())}
 		if b.Unknown {
-			shown.ParameterValue = aws.String(Pending)
+			shown.ParameterValue = aws.String(plan.Pending)
 		}
 		if b.Stored {
 			shown.ResolvedValue = aws.String(b.ShownResolved())

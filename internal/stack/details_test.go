@@ -50,7 +50,7 @@ func TestDetails(t *testing.T) {
 			}
 			list, err := g.ListExports(t.Context(), of, &cloudformation.ListExportsInput{})
 			if err != nil || len(list.Exports) != 1 || *list.Exports[0].ExportingStackId != *out.StackId {
-				t.Errorf("%v: %s %v", caller, jsonText(list), err)
+				t.Errorf("%v: %s %v", caller, encode(list), err)
 			}
 		}
 	})

@@ -6,7 +6,7 @@
 // many at a time, and each makes at most one call after another: an operation of package operation.
 //
 // What is done with a resource is decided when the steps that it depends on are done, from what is known
-// then ([Decide]). A change set is a plan ([NewPlan]) of what will be decided: it compares a processed
+// then ([plan.Decide]). A change set is a plan ([plan.New]) of what will be decided: it compares a processed
 // template with what the stack has, with the same functions, and lists as possible what is not known yet.
 // Tests compare the two for random templates.
 //

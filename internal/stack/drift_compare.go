@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -26,7 +28,7 @@ import (
 type driftFinder struct {
 	engine     *Engine
 	stack      *stackRow
-	deployment *Deployment // nil if it cannot be read any more
+	deployment *plan.Deployment // nil if it cannot be read any more
 }
 
 // driftsOf finds the drift of some resources of a stack, of all without a list, in the order
@@ -204,7 +206,7 @@ func (f driftFinder) hidden(x *resourceRow) map[string]bool {
 	out := map[string]bool{}
 	properties, shown := x.Properties.Get(), x.Shown.Get()
 	if shown == nil && f.deployment != nil {
-		if r := f.deployment.resource(x.LogicalID); r != nil && f.deployment.Scope.HasNoEcho(r) {
+		if r := f.deployment.Resource(x.LogicalID); r != nil && f.deployment.Scope.HasNoEcho(r) {
 			for name := range properties {
 				out[name] = true
 			}
@@ -212,7 +214,7 @@ func (f driftFinder) hidden(x *resourceRow) map[string]bool {
 		return out
 	}
 	for name, value := range properties {
-		if shown != nil && !equalValues(value, shown[name]) {
+		if shown != nil && !plan.Equal(value, shown[name]) {
 			out[name] = true
 		}
 	}
@@ -294,7 +296,7 @@ func withoutStackTags(s *schema.Schema, expected, model map[string]any, ofStack 
 // tagKey is the key of a tag in a list.
 func tagKey(tag any) string {
 	object, _ := tag.(map[string]any)
-	key, _ := scalar(object["Key"])
+	key, _ := plan.Scalar(object["Key"])
 	return key
 }
 

@@ -48,21 +48,21 @@ func TestRevertDrift(t *testing.T) {
 		a := found["A"]
 		if a.ResourceDriftStatus != types.StackResourceDriftStatusModified || aws.ToString(a.PreviousDeploymentContext) != `{"Properties":{"Note":"wanted","Secret":"s","Size":"1"}}` ||
 			aws.ToString(a.BeforeContext) != `{"Properties":{"Note":"drifted","Secret":"s","Size":"1"}}` {
-			t.Errorf("A: %s", jsonText(a))
+			t.Errorf("A: %s", encode(a))
 		}
 		if i := a.ResourceDriftIgnoredAttributes; len(i) != 1 || *i[0].Path != "/Properties/Secret" || i[0].Reason != types.DriftIgnoredReasonWriteOnlyProperty {
-			t.Errorf("ignored of A: %s", jsonText(i))
+			t.Errorf("ignored of A: %s", encode(i))
 		}
 		target := a.Details[0].Target
 		if target.BeforeValueFrom != types.BeforeValueFromActualState || target.AfterValueFrom != types.AfterValueFromTemplate ||
 			target.Drift == nil || *target.Drift.PreviousValue != "wanted" || *target.Drift.ActualValue != "drifted" || *target.BeforeValue != "drifted" || *target.AfterValue != "wanted" {
-			t.Errorf("target of A: %s", jsonText(target))
+			t.Errorf("target of A: %s", encode(target))
 		}
 		if found["Lost"].ResourceDriftStatus != types.StackResourceDriftStatusDeleted {
-			t.Errorf("Lost: %s", jsonText(found["Lost"]))
+			t.Errorf("Lost: %s", encode(found["Lost"]))
 		}
 		if target := found["Synced"].Details[0].Target; target.AttributeChangeType != types.AttributeChangeTypeSyncWithActual || *target.Drift.PreviousValue != "before" {
-			t.Errorf("Synced: %s", jsonText(target))
+			t.Errorf("Synced: %s", encode(target))
 		}
 
 		// A failure goes back to what was found, not to the previous template.
@@ -107,12 +107,12 @@ func TestRevertDriftHidesSecrets(t *testing.T) {
 	set := g.create("revert", types.ChangeSetTypeUpdate, body, reverting)
 	out, found := g.valued(*set.ChangeSetId)
 	for _, secret := range []string{"silent", "roaring", "from-the-store"} {
-		if strings.Contains(jsonText(out), secret) {
-			t.Errorf("%s is shown: %s", secret, jsonText(out))
+		if strings.Contains(encode(out), secret) {
+			t.Errorf("%s is shown: %s", secret, encode(out))
 		}
 	}
 	if i := found["A"].ResourceDriftIgnoredAttributes; len(i) != 1 || i[0].Reason != types.DriftIgnoredReasonSensitiveProperty {
-		t.Errorf("ignored of A: %s", jsonText(i))
+		t.Errorf("ignored of A: %s", encode(i))
 	}
 	g.expectStatus(g.execute(*set.ChangeSetId), types.StackStatusUpdateComplete, "")
 }

@@ -122,14 +122,14 @@ Resources:
 		s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body, Tags: []types.Tag{{Key: aws.String("stage"), Value: aws.String("test")}}})
 		g.expectStatus(s, types.StackStatusCreateComplete, "")
 		if s.DriftInformation.StackDriftStatus != types.StackDriftStatusNotChecked {
-			t.Errorf("before: %s", jsonText(s.DriftInformation))
+			t.Errorf("before: %s", encode(s.DriftInformation))
 		}
 		tag := func(key, value string) map[string]any { return map[string]any{"Key": key, "Value": value} }
 		g.world.changes("same-1", map[string]any{"Name": "upper", "Ports": []any{json.Number("2"), json.Number("1")}, "Secret": nil, "Inner": map[string]any{"A": "a", "B": "default"},
 			"Tags": []any{tag("aws:cloudformation:stack-name", "s"), tag("stage", "test"), tag("k", "v")}})
 		g.world.changes("stored-1", map[string]any{"Name": "stored", "Inner": map[string]any{"A": "other", "B": "b"}})
 		if d := g.detect("s"); d.StackDriftStatus != types.StackDriftStatusInSync || *d.DriftedStackResourceCount != 0 || d.DetectionStatus != types.StackDriftDetectionStatusDetectionComplete {
-			t.Errorf("without a change: %s\n%s", jsonText(d), g.drifts("s"))
+			t.Errorf("without a change: %s\n%s", encode(d), g.drifts("s"))
 		}
 		if got := g.drifts("s"); got != "Lost IN_SYNC\nMoved IN_SYNC\nQuiet IN_SYNC\nSame IN_SYNC\nStored IN_SYNC" {
 			t.Errorf("without a change:\n%s", got)
@@ -144,7 +144,7 @@ Resources:
 		g.world.loses("lost-1")
 		d := g.detect("s")
 		if d.StackDriftStatus != types.StackDriftStatusDrifted || *d.DriftedStackResourceCount != 4 {
-			t.Errorf("after changes: %s", jsonText(d))
+			t.Errorf("after changes: %s", encode(d))
 		}
 		want := []string{
 			"Lost DELETED",
@@ -182,7 +182,7 @@ func checkDriftState(t *testing.T, g *rig) {
 	if got := strings.Join(found, ", "); got != want || d.Status != types.StackDriftStatusDrifted || d.Running || !d.Detectable || d.CheckedAt.IsZero() {
 		t.Errorf("the drift is %+v: %s", d, got)
 	}
-	if text := jsonText(d); strings.Contains(text, "roaring") || strings.Contains(text, "secret") {
+	if text := encode(d); strings.Contains(text, "roaring") || strings.Contains(text, "secret") {
 		t.Errorf("a secret is shown: %s", text)
 	}
 	before, err := g.StackMark(t.Context(), owner.Place, "s")
@@ -209,19 +209,19 @@ func checkShownDrift(t *testing.T, g *rig) {
 		switch *d.LogicalResourceId {
 		case "Lost":
 			if d.ExpectedProperties != nil || d.ActualProperties != nil {
-				t.Errorf("what is gone has properties: %s", jsonText(d))
+				t.Errorf("what is gone has properties: %s", encode(d))
 			}
 		case "Moved":
 			if *d.ExpectedProperties != `{"Inner":{"A":"a","B":"b"},"Name":"n","Ports":[1],"Size":5}` || *d.ActualProperties != `{"Inner":{"A":"a"},"Name":"n","Ports":[1,3],"Size":7}` {
 				t.Errorf("properties: %s and %s", *d.ExpectedProperties, *d.ActualProperties)
 			}
 		}
-		if text := jsonText(d); strings.Contains(text, `quiet\"`) || strings.Contains(text, `"quiet"`) || strings.Contains(text, "roaring") || strings.Contains(text, "secret") {
+		if text := encode(d); strings.Contains(text, `quiet\"`) || strings.Contains(text, `"quiet"`) || strings.Contains(text, "roaring") || strings.Contains(text, "secret") {
 			t.Errorf("a secret is shown: %s", text)
 		}
 	}
 	if s := g.settled("s"); s.DriftInformation.StackDriftStatus != types.StackDriftStatusDrifted || s.DriftInformation.LastCheckTimestamp == nil {
-		t.Errorf("the stack: %s", jsonText(s.DriftInformation))
+		t.Errorf("the stack: %s", encode(s.DriftInformation))
 	}
 	moved := func() *types.StackResourceDriftInformation {
 		out, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: aws.String("s"), LogicalResourceId: aws.String("Moved")})
@@ -231,22 +231,22 @@ func checkShownDrift(t *testing.T, g *rig) {
 		return out.StackResourceDetail.DriftInformation
 	}
 	if d := moved(); d.StackResourceDriftStatus != types.StackResourceDriftStatusModified || d.LastCheckTimestamp == nil {
-		t.Errorf("the resource: %s", jsonText(d))
+		t.Errorf("the resource: %s", encode(d))
 	}
 	// One resource, at once.
 	one, err := g.DetectStackResourceDrift(t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("s"), LogicalResourceId: aws.String("Moved")})
 	if err != nil || len(one.StackResourceDrift.PropertyDifferences) != 3 {
-		t.Errorf("one resource: %s, %v", jsonText(one), err)
+		t.Errorf("one resource: %s, %v", encode(one), err)
 	}
 	g.world.changes("moved-1", map[string]any{"Size": 5, "Inner": map[string]any{"A": "a", "B": "b"}, "Ports": []any{1}})
 	if d := g.detect("s", "Moved"); d.StackDriftStatus != types.StackDriftStatusInSync || *d.DriftedStackResourceCount != 0 {
-		t.Errorf("only what is back: %s", jsonText(d))
+		t.Errorf("only what is back: %s", encode(d))
 	}
 	if s := g.settled("s"); s.DriftInformation.StackDriftStatus != types.StackDriftStatusDrifted {
-		t.Errorf("the others have still drifted: %s", jsonText(s.DriftInformation))
+		t.Errorf("the others have still drifted: %s", encode(s.DriftInformation))
 	}
 	if d := moved(); d.StackResourceDriftStatus != types.StackResourceDriftStatusInSync {
-		t.Errorf("the resource that is back: %s", jsonText(d))
+		t.Errorf("the resource that is back: %s", encode(d))
 	}
 }
 
@@ -257,7 +257,7 @@ func TestDriftFailures(t *testing.T) {
 	d := g.detect("s")
 	if d.DetectionStatus != types.StackDriftDetectionStatusDetectionFailed || d.StackDriftStatus != types.StackDriftStatusUnknown ||
 		aws.ToString(d.DetectionStatusReason) != "Failed to detect drift on the following resource(s): [A]" {
-		t.Errorf("a handler that fails: %s", jsonText(d))
+		t.Errorf("a handler that fails: %s", encode(d))
 	}
 	if got := g.drifts("s"); got != "A UNKNOWN (broken)\nB IN_SYNC" {
 		t.Errorf("a handler that fails:\n%s", got)
@@ -282,7 +282,7 @@ func TestDriftFailures(t *testing.T) {
 	g.delete(arn, &cloudformation.DeleteStackInput{})
 	close(hold)
 	if d := g.detected(*out.StackDriftDetectionId); d.DetectionStatus != types.StackDriftDetectionStatusDetectionFailed || aws.ToString(d.DetectionStatusReason) != "The stack was deleted." {
-		t.Errorf("a stack that goes: %s", jsonText(d))
+		t.Errorf("a stack that goes: %s", encode(d))
 	}
 	_, err = g.DetectStackDrift(t.Context(), owner, &cloudformation.DetectStackDriftInput{StackName: &arn})
 	refusedWith(t, err, "ValidationError", "Drift detection cannot be performed on stack with status: DELETE_COMPLETE")
@@ -313,7 +313,7 @@ func TestDriftAfterRestart(t *testing.T) {
 	g.store.Close()
 	again := newRigIn(t, place, w)
 	if d := again.detected(*out.StackDriftDetectionId); d.StackDriftStatus != types.StackDriftStatusDrifted || *d.DriftedStackResourceCount != 1 {
-		t.Errorf("after the restart: %s", jsonText(d))
+		t.Errorf("after the restart: %s", encode(d))
 	}
 }
 
@@ -322,7 +322,7 @@ func TestDriftOfNestedStack(t *testing.T) {
 	g.world.offers("https://t/child", "Parameters: {P: {Type: CommaDelimitedList}, Q: {Type: String, NoEcho: true}}\n"+things("C: {}"))
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things(nests("N", "child", "P: [a, b]", "Q: q"), nests("M", "child", "P: c", "Q: q")))})
 	if d := g.detect("s"); d.StackDriftStatus != types.StackDriftStatusInSync {
-		t.Errorf("at first: %s\n%s", jsonText(d), g.drifts("s"))
+		t.Errorf("at first: %s\n%s", encode(d), g.drifts("s"))
 	}
 	ids := map[string]string{}
 	resources, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{StackName: aws.String("s")})

@@ -193,7 +193,7 @@ func TestFailingHandlers(t *testing.T) {
 func TestReadOnlyValuesThatChange(t *testing.T) {
 	g := onSQLite(t)
 	g.world.knows(t, strings.NewReplacer(`"Note": {`, `"Serial": {"type": "string"}, "Note": {`,
-		`"readOnlyProperties": ["/properties/Id"]`, `"readOnlyProperties": ["/properties/Id", "/properties/Serial"]`).Replace(thing))
+		`"readOnlyProperties": ["/properties/Id"]`, `"readOnlyProperties": ["/properties/Id", "/properties/Serial"]`).Replace(fixtures.Thing))
 	body := func(note string) *string {
 		return aws.String(things("A: {Properties: {Note: "+note+"}}", "B: {Properties: {Note: !GetAtt A.Serial}}") + "Outputs: {S: {Value: !GetAtt A.Serial}}\n")
 	}
@@ -202,7 +202,7 @@ func TestReadOnlyValuesThatChange(t *testing.T) {
 	output := func(s types.Stack, want string) {
 		t.Helper()
 		if len(s.Outputs) != 1 || *s.Outputs[0].OutputValue != want || g.world.things["b-1"]["Note"] != want {
-			t.Errorf("the outputs are %s, and B has %v; want %s", jsonText(s.Outputs), g.world.things["b-1"]["Note"], want)
+			t.Errorf("the outputs are %s, and B has %v; want %s", encode(s.Outputs), g.world.things["b-1"]["Note"], want)
 		}
 	}
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: body("1")})

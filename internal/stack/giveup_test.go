@@ -180,7 +180,7 @@ func TestGiveUpRefactor(t *testing.T) {
 	}
 	g.breaks(refactorKind, 1, 1)
 	if r := create(); r.Status != types.StackRefactorStatusCreateFailed || aws.ToString(r.StatusReason) != gaveUp {
-		t.Errorf("the creation: %s", jsonText(r))
+		t.Errorf("the creation: %s", encode(r))
 	}
 	for last, want := range map[int64]types.StackRefactorExecutionStatus{
 		1: types.StackRefactorExecutionStatusRollbackComplete, 1 << 40: types.StackRefactorExecutionStatusRollbackFailed,
@@ -190,7 +190,7 @@ func TestGiveUpRefactor(t *testing.T) {
 		r = g.executeRefactored(*r.StackRefactorId)
 		heal()
 		if r.ExecutionStatus != want || aws.ToString(r.ExecutionStatusReason) != gaveUp {
-			t.Errorf("the execution, want %s: %s", want, jsonText(r))
+			t.Errorf("the execution, want %s: %s", want, encode(r))
 		}
 		g.settled("from")
 		g.settled("to")

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -140,14 +142,14 @@ func (e *Engine) DescribeChangeSetHooks(ctx context.Context, caller awswire.Call
 		out.Status = types.ChangeSetHooksStatusUnavailable
 		return out, nil
 	}
-	plan := c.Plan.Get()
+	planned := c.Plan.Get()
 	hooks, err := e.hooksFor(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var all []types.ChangeSetHook
-	for i := range plan.Changes {
-		change := &plan.Changes[i]
+	for i := range planned.Changes {
+		change := &planned.Changes[i]
 		if in.LogicalResourceId == nil || *in.LogicalResourceId == change.LogicalID {
 			all = append(all, plannedHooks(hooks, s, change)...)
 		}
@@ -161,7 +163,7 @@ func (e *Engine) DescribeChangeSetHooks(ctx context.Context, caller awswire.Call
 
 // plannedHooks are the hooks that see a change. A resource that is removed is deleted in the
 // cleanup, which passes no hooks.
-func plannedHooks(hooks hook.Set, s *stackRow, change *Change) []types.ChangeSetHook {
+func plannedHooks(hooks hook.Set, s *stackRow, change *plan.Change) []types.ChangeSetHook {
 	point := map[types.ChangeAction]invoke.Action{
 		types.ChangeActionAdd: invoke.CreatePreProvision, types.ChangeActionModify: invoke.UpdatePreProvision,
 	}[change.Action]

@@ -48,17 +48,17 @@ func TestSeveralHooks(t *testing.T) {
 			TypeArn: aws.String("arn:aws:cloudformation:eu-west-1:123456789012:type/hook/Acme-Test-A"), Status: types.HookStatusHookCompleteFailed,
 		})
 		if err != nil || len(out.HookResults) != 1 || *out.HookResults[0].HookExecutionTarget != *s.StackId || out.HookResults[0].InvokedAt == nil {
-			t.Fatalf("results: %s, %v", jsonText(out), err)
+			t.Fatalf("results: %s, %v", encode(out), err)
 		}
 		one, err := g.GetHookResult(g.t.Context(), owner, &cloudformation.GetHookResultInput{HookResultId: out.HookResults[0].HookResultId})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(one.Annotations) != 1 || one.Annotations[0].SeverityLevel != types.AnnotationSeverityLevelHigh || *one.Annotations[0].RemediationLink != "https://l.test" {
-			t.Errorf("annotations: %s", jsonText(one.Annotations))
+			t.Errorf("annotations: %s", encode(one.Annotations))
 		}
-		if want := (types.HookTarget{Action: "CREATE", TargetId: aws.String("A"), TargetType: "RESOURCE", TargetTypeName: aws.String("Acme::Test::Thing")}); jsonText(one.Target) != jsonText(want) {
-			t.Errorf("target: %s", jsonText(one.Target))
+		if want := (types.HookTarget{Action: "CREATE", TargetId: aws.String("A"), TargetType: "RESOURCE", TargetTypeName: aws.String("Acme::Test::Thing")}); encode(one.Target) != encode(want) {
+			t.Errorf("target: %s", encode(one.Target))
 		}
 		elsewhere := owner
 		elsewhere.Region = "us-east-1"
@@ -109,7 +109,7 @@ func TestHookPayloads(t *testing.T) {
 			{"DELETE_PRE_PROVISION", "Acme::Test::Thing", "A", `{"previousResourceProperties":{"Note":"n","Size":2},"resourceProperties":{"Note":"n","Size":2}}`},
 		} {
 			r := got[i]
-			if now := (expected{r.ActionInvocationPoint, r.RequestData.TargetName, r.RequestData.TargetLogicalID, jsonText(r.RequestData.TargetModel)}); now != want {
+			if now := (expected{r.ActionInvocationPoint, r.RequestData.TargetName, r.RequestData.TargetLogicalID, encode(r.RequestData.TargetModel)}); now != want {
 				t.Errorf("request %d: %+v, want %+v", i, now, want)
 			}
 			wantType := "RESOURCE"
@@ -117,17 +117,17 @@ func TestHookPayloads(t *testing.T) {
 				wantType = "STACK"
 			}
 			if r.RequestData.TargetType != wantType || (wantType == "STACK") == (r.RequestData.Payload == "") || r.StackID != *s.StackId || r.ChangeSetID != "" ||
-				r.HookTypeName != hookName || r.HookTypeVersion != "00000001" || jsonText(r.HookModel) != `{"Limit":3}` {
-				t.Errorf("request %d: %s", i, jsonText(r))
+				r.HookTypeName != hookName || r.HookTypeVersion != "00000001" || encode(r.HookModel) != `{"Limit":3}` {
+				t.Errorf("request %d: %s", i, encode(r))
 			}
 		}
 		if a, b := got[1], got[2]; a.ClientRequestToken != b.ClientRequestToken || a.RequestContext.Invocation != 1 || b.RequestContext.Invocation != 2 ||
-			jsonText(b.RequestContext.CallbackContext) != `{"n":1}` {
-			t.Errorf("second call: %s", jsonText(b))
+			encode(b.RequestContext.CallbackContext) != `{"n":1}` {
+			t.Errorf("second call: %s", encode(b))
 		}
 		want := []string{
-			jsonText(map[string]string{"template": before, "previousTemplate": ""}), jsonText(map[string]string{"template": after, "previousTemplate": before}),
-			jsonText(map[string]string{"template": "", "previousTemplate": ""}),
+			encode(map[string]string{"template": before, "previousTemplate": ""}), encode(map[string]string{"template": after, "previousTemplate": before}),
+			encode(map[string]string{"template": "", "previousTemplate": ""}),
 		}
 		if !slices.Equal(hooks.all, want) || len(hooks.offered) > 0 {
 			t.Errorf("payloads:\n%s\nwant\n%s", strings.Join(hooks.all, "\n"), strings.Join(want, "\n"))
@@ -143,13 +143,13 @@ func TestHooksAndSecrets(t *testing.T) {
 		body := "Parameters: {P: {Type: String, NoEcho: true}}\n" + things("A: {Properties: {Note: !Ref P}}")
 		s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body, Parameters: []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2hunter2")}}})
 		if got := hooksOf(g); len(got) != 1 || strings.Contains(got[0].Reason+got[0].Annotations.Text(), "hunter2") || !strings.HasPrefix(got[0].Reason, "Hook failed with message: found ") {
-			t.Errorf("result: %s", jsonText(got))
+			t.Errorf("result: %s", encode(got))
 		}
 		if story := strings.Join(g.hookStory(*s.StackId), "\n"); strings.Contains(story, "hunter2") {
 			t.Errorf("events:\n%s", story)
 		}
-		if got := g.world.hooks.seen(); len(got) != 1 || jsonText(got[0].RequestData.TargetModel["resourceProperties"]) != `{"Note":"hunter2hunter2"}` {
-			t.Errorf("the hook was sent %s", jsonText(got))
+		if got := g.world.hooks.seen(); len(got) != 1 || encode(got[0].RequestData.TargetModel["resourceProperties"]) != `{"Note":"hunter2hunter2"}` {
+			t.Errorf("the hook was sent %s", encode(got))
 		}
 	})
 }
@@ -170,11 +170,11 @@ func TestHooksOnChangeSets(t *testing.T) {
 		}
 		list, err := g.ListHookResults(g.t.Context(), owner, &cloudformation.ListHookResultsInput{TargetType: types.ListHookResultsTargetTypeChangeSet, TargetId: refused.ChangeSetId})
 		if err != nil || len(list.HookResults) != 1 || *list.HookResults[0].HookStatusReason != "Hook failed with message: no" || list.HookResults[0].InvokedAt != nil {
-			t.Errorf("results: %s, %v", jsonText(list), err)
+			t.Errorf("results: %s, %v", encode(list), err)
 		}
 		events, err := g.DescribeEvents(g.t.Context(), owner, &cloudformation.DescribeEventsInput{ChangeSetName: refused.ChangeSetId, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}})
 		if err != nil || len(events.OperationEvents) != 1 || events.OperationEvents[0].EventType != types.EventTypeHookInvocationError {
-			t.Errorf("events: %s, %v", jsonText(events), err)
+			t.Errorf("events: %s, %v", encode(events), err)
 		}
 		var payload setPayload
 		if err := json.Unmarshal([]byte(hooks.all[0]), &payload); err != nil || payload.Template != after || len(payload.ChangedResources) != 3 {
@@ -184,26 +184,26 @@ func TestHooksOnChangeSets(t *testing.T) {
 			c := payload.ChangedResources[i]
 			line := "-"
 			if c.LineNumber != nil {
-				line = jsonText(*c.LineNumber)
+				line = encode(*c.LineNumber)
 			}
 			if got := c.Action + " " + c.LogicalResourceID + " " + line; got != want || (c.BeforeContext == nil) != (c.Action == "CREATE") || (c.AfterContext == nil) != (c.Action == "DELETE") {
-				t.Errorf("change %d: %s, want %s", i, jsonText(c), want)
+				t.Errorf("change %d: %s, want %s", i, encode(c), want)
 			}
 		}
 		hooks.answer("Acme::Test::Sets", busyAnswer, `{"hookStatus": "CHANGE_SET_SUCCESS_SKIP_STACK_HOOK"}`)
 		set := g.create("again", types.ChangeSetTypeUpdate, after)
 		planned, err := g.DescribeChangeSetHooks(g.t.Context(), owner, &cloudformation.DescribeChangeSetHooksInput{ChangeSetName: set.ChangeSetId})
 		if err != nil || set.Status != types.ChangeSetStatusCreateComplete || planned.Status != types.ChangeSetHooksStatusPlanned || len(planned.Hooks) != 2 {
-			t.Fatalf("planned: %s, %v; %s", jsonText(planned), err, set.Status)
+			t.Fatalf("planned: %s, %v; %s", encode(planned), err, set.Status)
 		}
 		for i, want := range []string{"A Modify", "C Add"} {
 			details := planned.Hooks[i].TargetDetails.ResourceTargetDetails
 			if got := *details.LogicalResourceId + " " + string(details.ResourceAction); got != want || planned.Hooks[i].FailureMode != types.HookFailureModeWarn {
-				t.Errorf("hook %d: %s", i, jsonText(planned.Hooks[i]))
+				t.Errorf("hook %d: %s", i, encode(planned.Hooks[i]))
 			}
 		}
 		if one, err := g.DescribeChangeSetHooks(g.t.Context(), owner, &cloudformation.DescribeChangeSetHooksInput{ChangeSetName: set.ChangeSetId, LogicalResourceId: aws.String("C")}); err != nil || len(one.Hooks) != 1 {
-			t.Errorf("of C: %s, %v", jsonText(one), err)
+			t.Errorf("of C: %s, %v", encode(one), err)
 		}
 		calls := len(hooks.seen())
 		if _, err := g.ExecuteChangeSet(g.t.Context(), owner, &cloudformation.ExecuteChangeSetInput{ChangeSetName: set.ChangeSetId}); err != nil {
@@ -212,7 +212,7 @@ func TestHooksOnChangeSets(t *testing.T) {
 		r.expectStatus(r.settled("app"), types.StackStatusUpdateComplete, "")
 		for _, request := range hooks.seen()[calls:] {
 			if request.RequestData.TargetType != "RESOURCE" || request.ChangeSetID != *set.ChangeSetId {
-				t.Errorf("the execution invoked %s", jsonText(request))
+				t.Errorf("the execution invoked %s", encode(request))
 			}
 		}
 		if n := len(hooks.seen()) - calls; n != 2 {
@@ -315,13 +315,13 @@ func TestHooksTakenOver(t *testing.T) {
 			second.expectStatus(s, types.StackStatusCreateComplete, "")
 			got := w.hooks.seen()
 			if len(got) != 2 || got[0].ClientRequestToken != got[1].ClientRequestToken {
-				t.Errorf("calls of the hook: %s", jsonText(got))
+				t.Errorf("calls of the hook: %s", encode(got))
 			}
 			if !slices.Equal(w.calls, []string{"CREATE A"}) {
 				t.Errorf("calls of the handler: %v", w.calls)
 			}
 			if results := hooksOf(second); len(results) != 1 {
-				t.Errorf("results: %s", jsonText(results))
+				t.Errorf("results: %s", encode(results))
 			}
 		})
 	}

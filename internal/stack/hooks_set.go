@@ -52,20 +52,20 @@ func (e *Engine) hookSet(ctx context.Context, s *stackRow, c *changeSetRow, resu
 }
 
 func payloadOfSet(result *setResult) *setPayload {
-	plan := result.plan.Get()
+	planned := result.plan.Get()
 	payload := &setPayload{Template: result.row.Original, ChangedResources: []changedResource{}}
 	written, err := template.Parse("", []byte(result.row.Original), template.ParseOptions{})
 	if err != nil {
 		written = nil // only its lines are missing
 	}
 	verbs := map[types.ChangeAction]string{types.ChangeActionAdd: "CREATE", types.ChangeActionModify: "UPDATE", types.ChangeActionRemove: "DELETE"}
-	for i := range plan.Changes {
-		change := &plan.Changes[i]
+	for i := range planned.Changes {
+		change := &planned.Changes[i]
 		if verbs[change.Action] == "" {
 			continue
 		}
 		changed := changedResource{
-			Action: verbs[change.Action], BeforeContext: text(change.Before), AfterContext: text(change.After),
+			Action: verbs[change.Action], BeforeContext: optional(string(change.Before)), AfterContext: optional(string(change.After)),
 			LogicalResourceID: change.LogicalID, ResourceType: change.Type,
 		}
 		if written != nil && change.Action != types.ChangeActionRemove {

@@ -31,12 +31,12 @@ func TestListHookResults(t *testing.T) {
 		out, err := g.ListHookResults(t.Context(), owner, &test.in)
 		if test.want != "" {
 			if got := refusal(t, err); got != test.want {
-				t.Errorf("%s: %s", jsonText(test.in), got)
+				t.Errorf("%s: %s", encode(test.in), got)
 			}
 			continue
 		}
 		if err != nil || out.HookResults == nil || len(out.HookResults) > 0 || aws.ToString(out.TargetId) != aws.ToString(test.in.TargetId) {
-			t.Errorf("%s: %s, %v", jsonText(test.in), jsonText(out), err)
+			t.Errorf("%s: %s, %v", encode(test.in), encode(out), err)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"golang.org/x/sync/errgroup"
@@ -44,10 +46,10 @@ func importable(typ *operation.Type) bool {
 
 // checkImport refuses the resources of an IMPORT change set that the service refuses, in its
 // order. find finds types.
-func checkImport(requests []importRequest, next *Deployment, in PlanInput, find func(name string) (*operation.Type, error)) error {
+func checkImport(requests []importRequest, next *plan.Deployment, in planInput, find func(name string) (*operation.Type, error)) error {
 	var absent []string
 	for _, r := range requests {
-		if next.resource(r.LogicalID) == nil {
+		if next.Resource(r.LogicalID) == nil {
 			absent = append(absent, r.LogicalID)
 		}
 	}
@@ -69,7 +71,7 @@ func checkImport(requests []importRequest, next *Deployment, in PlanInput, find 
 	}
 	seen := map[string]bool{}
 	for _, r := range requests {
-		if in := next.resource(r.LogicalID); in.Type != r.Type {
+		if in := next.Resource(r.LogicalID); in.Type != r.Type {
 			return refuse("import-mismatch", r.LogicalID, r.Type, in.Type)
 		}
 	}
@@ -83,12 +85,12 @@ func checkImport(requests []importRequest, next *Deployment, in PlanInput, find 
 }
 
 // checkImported refuses an import that the resources of the stack do not allow.
-func checkImported(asked map[string]bool, next *Deployment, in PlanInput) error {
+func checkImported(asked map[string]bool, next *plan.Deployment, in planInput) error {
 	var owned, unprotected, missing []string
 	fresh := false
 	for _, r := range next.Scope.ActiveResources() {
 		was, ok := in.Resources[r.LogicalID]
-		exists := ok && was.exists()
+		exists := ok && was.Exists()
 		fresh = fresh || !exists
 		switch {
 		case exists && asked[r.LogicalID]:
@@ -116,10 +118,10 @@ func sorted(names []string) []string { return slices.Sorted(slices.Values(names)
 
 // checkOnlyImports refuses a plan of an IMPORT change set that does more than to import, and
 // removes what every plan does.
-func checkOnlyImports(plan *Plan, changed []string) error {
+func checkOnlyImports(planned *plan.Plan, changed []string) error {
 	var modified []string
-	for _, c := range plan.Changes {
-		if c.Action != types.ChangeActionImport && !c.Uncertain() && !c.incidental() {
+	for _, c := range planned.Changes {
+		if c.Action != types.ChangeActionImport && !c.Uncertain() && !c.Incidental() {
 			modified = append(modified, c.LogicalID)
 		}
 	}
@@ -127,23 +129,15 @@ func checkOnlyImports(plan *Plan, changed []string) error {
 		return refuse("import-modified", bracketed(modified))
 	}
 	for _, what := range []string{"Outputs", "Tags"} {
-		if slices.Contains(plan.Stack, what) {
+		if slices.Contains(planned.Stack, what) {
 			changed = append(changed, what)
 		}
 	}
 	if len(changed) > 0 {
 		return refuse("import-stack", bracketed(sorted(changed)))
 	}
-	plan.Changes = slices.DeleteFunc(plan.Changes, func(c Change) bool { return c.Action != types.ChangeActionImport })
+	planned.Changes = slices.DeleteFunc(planned.Changes, func(c plan.Change) bool { return c.Action != types.ChangeActionImport })
 	return nil
-}
-
-// incidental reports whether a resource is only visited because every update visits it, or
-// because of the tags of the stack.
-func (c *Change) incidental() bool {
-	return len(c.Details) > 0 && !slices.ContainsFunc(c.Details, func(d Detail) bool {
-		return d.ChangeSource != types.ChangeSourceAutomatic && d.Attribute != types.ResourceAttributeTags
-	})
 }
 
 // identifier is the physical id that a request names. It reports false unless the request
@@ -183,7 +177,7 @@ func (e *Engine) checkImportRequest(ctx context.Context, s *stackRow, row *deplo
 }
 
 // planImport makes the plan of an IMPORT change set, without a look at the resources.
-func (e *Engine) planImport(ctx context.Context, s *stackRow, input PlanInput, options changeSetOptions) (*Plan, error) {
+func (e *Engine) planImport(ctx context.Context, s *stackRow, input planInput, options changeSetOptions) (*plan.Plan, error) {
 	find := func(name string) (*operation.Type, error) {
 		typ, err := e.findType(ctx, s.caller(), name)
 		var unknown *operation.UnknownTypeError
@@ -199,7 +193,7 @@ func (e *Engine) planImport(ctx context.Context, s *stackRow, input PlanInput, o
 	for _, r := range options.Import {
 		input.Import[r.LogicalID], _ = r.identifier(importSchema(input.Types[r.Type]))
 	}
-	plan, err := NewPlan(input)
+	planned, err := plan.New(input.Input)
 	if err != nil {
 		return nil, refusedTemplate(err)
 	}
@@ -207,15 +201,15 @@ func (e *Engine) planImport(ctx context.Context, s *stackRow, input PlanInput, o
 	if options.RoleARN != "" && s.DeploymentID != "" && options.RoleARN != s.RoleARN {
 		changed = []string{"RoleArn"}
 	}
-	return plan, checkOnlyImports(plan, changed)
+	return planned, checkOnlyImports(planned, changed)
 }
 
 // lookUpImports reads the resources that a plan imports, and returns why they cannot be
 // imported, "" if they can.
-func (e *Engine) lookUpImports(ctx context.Context, s *stackRow, input PlanInput, plan *Plan) (problem string, err error) {
-	problems := make([]string, len(plan.Changes))
-	err = each(ctx, len(plan.Changes), func(ctx context.Context, i int) (err error) {
-		if c := &plan.Changes[i]; c.Action == types.ChangeActionImport {
+func (e *Engine) lookUpImports(ctx context.Context, s *stackRow, input planInput, planned *plan.Plan) (problem string, err error) {
+	problems := make([]string, len(planned.Changes))
+	err = each(ctx, len(planned.Changes), func(ctx context.Context, i int) (err error) {
+		if c := &planned.Changes[i]; c.Action == types.ChangeActionImport {
 			problems[i], err = e.lookUpImport(ctx, s, input, c)
 		}
 		return err
@@ -240,7 +234,7 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return all.Wait()
 }
 
-func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput, c *Change) (problem string, err error) {
+func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input planInput, c *plan.Change) (problem string, err error) {
 	typ := input.Types[c.Type]
 	if problem := mismatched(c, input, importSchema(typ)); problem != "" {
 		return problem, nil
@@ -252,7 +246,7 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput,
 	if progress.Status != types.OperationStatusSuccess {
 		return cmp.Or(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
 	}
-	if c.Type == nestedStack {
+	if c.Type == stackType {
 		return e.stackToNest(ctx, s, input, c)
 	}
 	return ownedElsewhere(ctx, e.store.Read(), s, c.Type, c.PhysicalID)
@@ -260,15 +254,15 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input PlanInput,
 
 // mismatched returns the error of a template that names another resource than the one to be
 // imported.
-func mismatched(c *Change, input PlanInput, s *schema.Schema) string {
-	properties, err := input.Next.Scope.Properties(input.Next.resource(c.LogicalID), Known{Resources: input.Resources, Outside: input.References})
+func mismatched(c *plan.Change, input planInput, s *schema.Schema) string {
+	properties, err := input.Next.Scope.Properties(input.Next.Resource(c.LogicalID), plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil {
 		return "" // NewPlan refused it
 	}
 	given, wanted := properties, any(identifierModel(s, c.PhysicalID))
 	for i, path := range s.PrimaryIdentifier {
-		is, want := below(given, path.Tokens), below(wanted, path.Tokens)
-		if is == nil || template.HasUnknown(is) || len(template.DynamicReferences(is)) > 0 || equalValues(is, want) {
+		is, want := plan.Below(given, path.Tokens), plan.Below(wanted, path.Tokens)
+		if is == nil || template.HasUnknown(is) || len(template.DynamicReferences(is)) > 0 || plan.Equal(is, want) {
 			continue
 		}
 		return fmt.Sprintf("The Identifier [%s] for resource %s does not match the identifier value defined in the template.", identifierNames(s)[i], c.LogicalID)
@@ -309,14 +303,14 @@ type existing struct {
 
 // findExisting finds the resources that a plan adds and that exist already: those with a
 // name in the template. It returns why they cannot be imported, "" if they can.
-func (e *Engine) findExisting(ctx context.Context, s *stackRow, input PlanInput) (map[string]string, string, error) {
+func (e *Engine) findExisting(ctx context.Context, s *stackRow, input planInput) (map[string]string, string, error) {
 	found := map[string]string{}
 	var unprotected []string
 	resources := input.Next.Scope.ActiveResources()
 	all := make([]*existing, len(resources))
 	err := each(ctx, len(resources), func(ctx context.Context, i int) (err error) {
 		r := resources[i]
-		if was, ok := input.Resources[r.LogicalID]; (!ok || !was.exists()) && importable(input.Types[r.Type]) {
+		if was, ok := input.Resources[r.LogicalID]; (!ok || !was.Exists()) && importable(input.Types[r.Type]) {
 			all[i], err = e.existingOf(ctx, s, input, r, input.Types[r.Type])
 		}
 		return err
@@ -354,8 +348,8 @@ func (x *existing) words() string {
 
 // existingOf looks up a resource by the name that its template gives it, nil if it has none
 // or if nothing has that name.
-func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r *template.Resource, typ *operation.Type) (*existing, error) {
-	properties, err := input.Next.Scope.Properties(r, Known{Resources: input.Resources, Outside: input.References})
+func (e *Engine) existingOf(ctx context.Context, s *stackRow, input planInput, r *template.Resource, typ *operation.Type) (*existing, error) {
+	properties, err := input.Next.Scope.Properties(r, plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil || template.HasUnknown(properties) && properties == template.Unknown {
 		return nil, nil // NewPlan reports the error
 	}
@@ -397,9 +391,9 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input PlanInput, r
 func namedBy(paths []schema.Path, s *schema.Schema, properties any) (map[string]string, map[string]any, bool) {
 	named, model := map[string]string{}, map[string]any{}
 	for _, path := range paths {
-		value := below(properties, path.Tokens)
-		text, ok := scalar(value)
-		if !ok || text == "" || len(without([]schema.Path{path}, s.ReadOnly)) == 0 || len(template.DynamicReferences(value)) > 0 {
+		value := plan.Below(properties, path.Tokens)
+		text, ok := plan.Scalar(value)
+		if !ok || text == "" || len(plan.Without([]schema.Path{path}, s.ReadOnly)) == 0 || len(template.DynamicReferences(value)) > 0 {
 			return nil, nil, false
 		}
 		named[path.Tokens[len(path.Tokens)-1]] = text
@@ -412,24 +406,13 @@ func namedBy(paths []schema.Path, s *schema.Schema, properties any) (map[string]
 func identifierText(model map[string]any, paths []schema.Path) string {
 	parts := make([]string, len(paths))
 	for i, path := range paths {
-		text, ok := scalar(below(any(model), path.Tokens))
+		text, ok := plan.Scalar(plan.Below(any(model), path.Tokens))
 		if !ok {
 			return ""
 		}
 		parts[i] = text
 	}
 	return strings.Join(parts, "|")
-}
-
-// imported are the resources that a plan imports, with their physical ids.
-func (p *Plan) imported() map[string]string {
-	out := map[string]string{}
-	for _, c := range p.Changes {
-		if c.Action == types.ChangeActionImport {
-			out[c.LogicalID] = c.PhysicalID
-		}
-	}
-	return out
 }
 
 // startImport takes a resource that exists into the stack.
@@ -448,7 +431,7 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 		r.turn(t.step, fails, problem)
 		return nil
 	}
-	if t.res.Type == nestedStack {
+	if t.res.Type == stackType {
 		if err := nest(ctx, tx, identifier, r.stack); err != nil {
 			return err
 		}
@@ -465,7 +448,7 @@ func (r *run) startTag(s *stepRow) error {
 	if typ == nil {
 		return errUnprepared
 	}
-	if !taggable(typ) || typ.Schema.Handler("update") == nil {
+	if !plan.Taggable(typ.Schema) || typ.Schema.Handler("update") == nil {
 		r.done(s)
 		return nil
 	}
@@ -476,7 +459,7 @@ func (r *run) startTag(s *stepRow) error {
 		is = map[string]any{}
 	}
 	for _, path := range typ.Schema.WriteOnly {
-		if value := below(any(x.Properties.Get()), path.Tokens); value != nil && !slices.Contains(path.Tokens, "*") {
+		if value := plan.Below(any(x.Properties.Get()), path.Tokens); value != nil && !slices.Contains(path.Tokens, "*") {
 			set(is, path.Tokens, value)
 		}
 	}
@@ -491,7 +474,7 @@ func (r *run) release(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		r.done(s)
 		return nil
 	}
-	if x.Type == nestedStack {
+	if x.Type == stackType {
 		if err := nest(ctx, tx, x.PhysicalID, nil); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -25,9 +27,14 @@ var stackSchema = sync.OnceValue(func() *schema.Schema {
 
 // importSchema is the schema by which resources of a type are imported, nil for none.
 func importSchema(typ *operation.Type) *schema.Schema {
-	if typ != nil && typ.Name == nestedStack {
+	if typ != nil && typ.Name == stackType {
 		return stackSchema()
 	}
+	return schemaOf(typ)
+}
+
+// schemaOf is the schema of a type, nil for a type that is unknown or has none.
+func schemaOf(typ *operation.Type) *schema.Schema {
 	if typ == nil {
 		return nil
 	}
@@ -35,7 +42,7 @@ func importSchema(typ *operation.Type) *schema.Schema {
 }
 
 // stackToNest returns why an existing stack cannot become a nested stack, "" if it can.
-func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input PlanInput, c *Change) (string, error) {
+func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input planInput, c *plan.Change) (string, error) {
 	child, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", c.PhysicalID)
 	switch {
 	case err != nil || child == nil:
@@ -59,8 +66,8 @@ func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input PlanInput, 
 
 // nestsAsIs returns how the definition of a nested stack differs from the stack that is to become it, "" if it
 // does not: an import changes nothing.
-func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input PlanInput, c *Change) (string, error) {
-	value, err := input.Next.Scope.Properties(input.Next.resource(c.LogicalID), Known{Resources: input.Resources, Outside: input.References})
+func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input planInput, c *plan.Change) (string, error) {
+	value, err := input.Next.Scope.Properties(input.Next.Resource(c.LogicalID), plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil {
 		return "", refusedTemplate(err)
 	}

@@ -37,10 +37,10 @@ func TestImport(t *testing.T) {
 		body := things("A: {DeletionPolicy: Retain, Properties: {Name: old, Note: as wanted, Secret: s}}")
 		set := g.create("one", types.ChangeSetTypeImport, body, importing("A=old-1"))
 		if set.Status != types.ChangeSetStatusCreateComplete || len(set.Changes) != 1 {
-			t.Fatalf("the change set: %s", jsonText(set))
+			t.Fatalf("the change set: %s", encode(set))
 		}
 		if c := set.Changes[0].ResourceChange; c.Action != types.ChangeActionImport || aws.ToString(c.PhysicalResourceId) != "old-1" || c.Replacement != "" || len(c.Scope)+len(c.Details) > 0 {
-			t.Errorf("the change: %s", jsonText(c))
+			t.Errorf("the change: %s", encode(c))
 		}
 		if review := g.settled("app"); review.StackStatus != types.StackStatusReviewInProgress {
 			t.Errorf("before the execution: %s", review.StackStatus)
@@ -59,7 +59,7 @@ func TestImport(t *testing.T) {
 		}
 		request := g.world.seen[len(g.world.seen)-1]
 		if request.Desired["Note"] != "as it is" || request.Desired["Secret"] != "s" || request.SystemTags["aws:cloudformation:logical-id"] != "A" {
-			t.Errorf("the tags are put on with %s", jsonText(request))
+			t.Errorf("the tags are put on with %s", encode(request))
 		}
 
 		// Into the stack that is there: what it has is not visited.
@@ -103,7 +103,7 @@ func TestImportRollback(t *testing.T) {
 		}
 		resources, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{StackName: aws.String("app")})
 		if err != nil || len(resources.StackResources) != 0 {
-			t.Errorf("resources after the rollback: %s, %v", jsonText(resources), err)
+			t.Errorf("resources after the rollback: %s, %v", encode(resources), err)
 		}
 		// The stack can be used: the same import again, then an update.
 		set = g.create("two", types.ChangeSetTypeImport, things("A: {DeletionPolicy: Delete}"), importing("A=old-1"))
@@ -227,7 +227,7 @@ func TestImportFailures(t *testing.T) {
 	g.world.has("old-1", map[string]any{})
 	set := g.create("absent", types.ChangeSetTypeImport, things("A: {DeletionPolicy: Retain}"), importing("A=none"))
 	if set.Status != types.ChangeSetStatusFailed || set.ExecutionStatus != types.ExecutionStatusUnavailable || aws.ToString(set.StatusReason) != "none was not found" || len(set.Changes) != 0 {
-		t.Errorf("what is not there: %s", jsonText(set))
+		t.Errorf("what is not there: %s", encode(set))
 	}
 	set = g.create("other", types.ChangeSetTypeImport, strings.ReplaceAll(things("A: {DeletionPolicy: Retain, Properties: {Name: other}}"), "Thing", "Named"),
 		func(in *cloudformation.CreateChangeSetInput) {
@@ -235,7 +235,7 @@ func TestImportFailures(t *testing.T) {
 			in.ResourcesToImport[0].ResourceType, in.ResourcesToImport[0].ResourceIdentifier = aws.String("Acme::Test::Named"), map[string]string{"Name": "old-1"}
 		})
 	if want := "The Identifier [Name] for resource A does not match the identifier value defined in the template."; aws.ToString(set.StatusReason) != want {
-		t.Errorf("another name: %s", jsonText(set))
+		t.Errorf("another name: %s", encode(set))
 	}
 	// What somebody else imports in between is not taken twice.
 	first := g.create("first", types.ChangeSetTypeImport, things("A: {DeletionPolicy: Retain}"), importing("A=old-1"))
@@ -263,7 +263,7 @@ func TestImportExisting(t *testing.T) {
 		named := func(lines ...string) string { return strings.ReplaceAll(things(lines...), "Thing", "Named") }
 		set := g.create("bare", types.ChangeSetTypeCreate, named("A: {Properties: {Name: here}}", "N: {Properties: {Name: new}}"), existing)
 		if want := "CloudFormation is attempting to import some resources because they already exist in your account. The resources must have the DeletionPolicy attribute set to 'Retain' or 'RetainExceptOnCreate' in the template for successful import. The affected resources are A ({Name=here})"; aws.ToString(set.StatusReason) != want {
-			t.Errorf("without a policy: %s", jsonText(set))
+			t.Errorf("without a policy: %s", encode(set))
 		}
 		set = g.create("kept", types.ChangeSetTypeCreate, named("A: {DeletionPolicy: RetainExceptOnCreate, Properties: {Name: here}}", "N: {DependsOn: A, Properties: {Name: new}}"), existing)
 		var actions []string

@@ -24,8 +24,6 @@ const (
 	reasonInvalid           = "Validation failed with %d error(s). Call DescribeEvents to retrieve the full list of issues with resource and property details, resolve each error, then retry the operation."
 	reasonInvalidRollback   = "Validation failure detected. See the operation's FAILED event for details."
 	reasonNoParameter       = "Parameter validation failed: parameter value %s for parameter name %s does not exist"
-	reasonPolicy            = "Action denied by stack policy: Statement [#%d] does not allow [%s] for resource [LogicalResourceId/%s];"
-	reasonPolicyDefault     = "Action not allowed by stack policy: no statement allows [%s] for resource [LogicalResourceId/%s];"
 	reasonExportTaken       = "Export with name %s is already exported by stack %s."
 	reasonExportUpdate      = "Export %s cannot be updated as it is in use by %s"
 	reasonExportDelete      = "Export %s cannot be deleted as it is in use by %s"

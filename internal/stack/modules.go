@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -70,7 +71,7 @@ func modulesOf(t *template.Template) store.JSON[map[string]*types.ModuleInfo] {
 		if r.Metadata == nil {
 			continue
 		}
-		if info := moduleInfo(r.Metadata.Any()); info != nil {
+		if info := plan.ModuleInfo(r.Metadata.Any()); info != nil {
 			if found == nil {
 				found = map[string]*types.ModuleInfo{}
 			}
@@ -78,18 +79,6 @@ func modulesOf(t *template.Template) store.JSON[map[string]*types.ModuleInfo] {
 		}
 	}
 	return store.JSONOf(found)
-}
-
-// moduleInfo reads which modules a resource comes from, from its metadata.
-func moduleInfo(metadata any) *types.ModuleInfo {
-	all, _ := metadata.(map[string]any)
-	note, _ := all[template.ModuleKey].(map[string]any)
-	kinds, _ := note[template.ModuleTypes].(string)
-	ids, _ := note[template.ModuleIDs].(string)
-	if kinds == "" || ids == "" {
-		return nil
-	}
-	return &types.ModuleInfo{TypeHierarchy: aws.String(kinds), LogicalIdHierarchy: aws.String(ids)}
 }
 
 // currentModules returns the modules that the resources of a stack's template come from.
@@ -103,21 +92,4 @@ func currentModules(ctx context.Context, db selecting, s *stackRow) (map[string]
 		return nil, err
 	}
 	return rows[0].Modules.Get(), nil
-}
-
-// noteModules sets which modules the resources of a plan come from.
-func (p *Plan) noteModules(in *PlanInput) {
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		c.Module = moduleInfo(in.Resources[c.LogicalID].Metadata)
-		if in.Next == nil {
-			continue
-		}
-		if r := in.Next.Template.Resource(c.LogicalID); r != nil {
-			c.Module = nil
-			if r.Metadata != nil {
-				c.Module = moduleInfo(r.Metadata.Any())
-			}
-		}
-	}
 }

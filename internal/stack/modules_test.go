@@ -103,7 +103,7 @@ func TestModules(t *testing.T) {
 		g.expectStatus(s, types.StackStatusCreateComplete, "")
 		g.expectPaths("s", nestedPaths)
 		if len(s.Outputs) != 1 || *s.Outputs[0].OutputKey != "MIId" || *s.Outputs[0].OutputValue != "mit-1" {
-			t.Errorf("outputs of modules: %s", jsonText(s.Outputs))
+			t.Errorf("outputs of modules: %s", encode(s.Outputs))
 		}
 		at := slices.IndexFunc(g.world.calls, func(call string) bool { return call == "CREATE A" })
 		if at != 2 || g.world.calls[0] != "CREATE MIT" {
@@ -148,7 +148,7 @@ func TestModules(t *testing.T) {
 		}
 		one, err := g.DetectStackResourceDrift(t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("s"), LogicalResourceId: aws.String("MU")})
 		if err != nil || shownModule(one.StackResourceDrift.ModuleInfo) != "M "+outerModule {
-			t.Errorf("drift of one resource: %s, %v", jsonText(one), err)
+			t.Errorf("drift of one resource: %s, %v", encode(one), err)
 		}
 		g.expectStatus(g.delete(*s.StackId, &cloudformation.DeleteStackInput{StackName: s.StackId}), types.StackStatusDeleteComplete, "")
 		if ids := g.world.ids(); len(ids) > 0 {
@@ -205,7 +205,7 @@ func TestModulesInChangeSets(t *testing.T) {
 		fourth := g.create("four", types.ChangeSetTypeUpdate, "Resources:\n  M: {Type: '"+innerModule+"'}\n")
 		reason := "CloudFormation failed to preprocess the stack: Template format error: Unresolved resource dependencies [MNothing] in the Resources block of the template"
 		if fourth.Status != types.ChangeSetStatusFailed || aws.ToString(fourth.StatusReason) != reason {
-			t.Errorf("a faulty module: %s", jsonText(fourth))
+			t.Errorf("a faulty module: %s", encode(fourth))
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestModulesRefused(t *testing.T) {
 	refusedWith(t, err, "ValidationError", "Template format error: Unrecognized resource types: [Acme::Test::None::MODULE, Acme::Test::Nil]")
 	s := g.create(in("s", body, expand))
 	if s.StackStatus != types.StackStatusRollbackComplete && s.StackStatus != types.StackStatusRollbackInProgress || len(g.world.calls) > 0 {
-		t.Errorf("a missing parameter: %s", jsonText(s))
+		t.Errorf("a missing parameter: %s", encode(s))
 	}
 	const reason = "CloudFormation failed to preprocess the stack: Parameters: [Prefix] must have values"
 	if story := g.story("s"); !slices.ContainsFunc(story, func(row string) bool { return strings.Contains(row, reason) }) {
@@ -247,10 +247,10 @@ func TestModulesRefused(t *testing.T) {
 
 	valid, err := g.ValidateTemplate(t.Context(), owner, &cloudformation.ValidateTemplateInput{TemplateBody: aws.String(nestedUse)})
 	if err != nil || !slices.Equal(valid.Capabilities, expand) || *valid.CapabilitiesReason != "The following resource(s) require capabilities: ["+outerModule+"]" {
-		t.Errorf("ValidateTemplate: %s, %v", jsonText(valid), err)
+		t.Errorf("ValidateTemplate: %s, %v", encode(valid), err)
 	}
 	summary, err := g.GetTemplateSummary(t.Context(), owner, &cloudformation.GetTemplateSummaryInput{TemplateBody: aws.String(nestedUse)})
 	if err != nil || !slices.Equal(summary.Capabilities, expand) || cmp.Or(slices.Index(summary.ResourceTypes, outerModule), 0) != 0 || len(summary.Parameters) != 1 {
-		t.Errorf("GetTemplateSummary: %s, %v", jsonText(summary), err)
+		t.Errorf("GetTemplateSummary: %s, %v", encode(summary), err)
 	}
 }

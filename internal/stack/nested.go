@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -213,7 +215,7 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		value := parameterText(parameters[key])
 		if template.HasUnknown(parameters[key]) {
-			value = Pending
+			value = plan.Pending
 			if in.Unknown == nil {
 				in.Unknown = map[string]bool{}
 			}
@@ -228,8 +230,8 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 	list, _ := request.Desired["Tags"].([]any)
 	for _, item := range list {
 		if t, ok := item.(map[string]any); ok {
-			key, _ := scalar(t["Key"])
-			value, _ := scalar(t["Value"])
+			key, _ := plan.Scalar(t["Key"])
+			value, _ := plan.Scalar(t["Value"])
 			tags[key] = value
 		}
 	}
@@ -239,7 +241,7 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 	in.NotificationARNs = []string{} // without the property there are none: a nested stack does not inherit those of its parent
 	arns, _ := request.Desired["NotificationARNs"].([]any)
 	for _, arn := range arns {
-		text, _ := scalar(arn)
+		text, _ := plan.Scalar(arn)
 		in.NotificationARNs = append(in.NotificationARNs, text)
 	}
 	return in
@@ -249,12 +251,12 @@ func nestedInput(request operation.Request, previous *deploymentRow) deploymentI
 func parameterText(value any) string {
 	list, ok := value.([]any)
 	if !ok {
-		text, _ := scalar(value)
+		text, _ := plan.Scalar(value)
 		return text
 	}
 	parts := make([]string, len(list))
 	for i, item := range list {
-		parts[i], _ = scalar(item)
+		parts[i], _ = plan.Scalar(item)
 	}
 	return strings.Join(parts, ",")
 }
@@ -287,7 +289,7 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 	if err := e.checkNesting(ctx, parent, s, settings.Resources); err != nil {
 		return nil, err
 	}
-	if text, ok := scalar(request.Desired["TimeoutInMinutes"]); ok {
+	if text, ok := plan.Scalar(request.Desired["TimeoutInMinutes"]); ok {
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 			settings.TimeoutInMinutes = int32(n)
 		}
@@ -443,7 +445,7 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 		if err != nil || previous == nil {
 			return err
 		}
-		var next *Deployment
+		var next *plan.Deployment
 		if row, next, err = e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous)); err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -23,7 +25,7 @@ import (
 // waited for another connection to the database could wait for itself.
 type prepared struct {
 	operationID string
-	deployments map[string]*Deployment // by id
+	deployments map[string]*plan.Deployment // by id
 	rows        map[string]*deploymentRow
 	types       map[string]*operation.Type // default versions, by name
 	unknown     map[string]string          // errors for missing types
@@ -64,7 +66,7 @@ func (e *Engine) prepare(ctx context.Context, stackID string, known *prepared) (
 		return nil, fmt.Errorf("read the stack: %w", err)
 	}
 	p := &prepared{
-		operationID: s.OperationID, deployments: map[string]*Deployment{}, rows: map[string]*deploymentRow{},
+		operationID: s.OperationID, deployments: map[string]*plan.Deployment{}, rows: map[string]*deploymentRow{},
 		types: map[string]*operation.Type{}, unknown: map[string]string{}, dynamic: map[string]string{}, references: map[string][]template.DynamicReference{},
 	}
 	for _, id := range []string{s.DeploymentID, s.StableDeploymentID} {
@@ -160,7 +162,7 @@ func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, depl
 }
 
 // parameterReferences are the references to SSM parameters in the properties of a deployment.
-func parameterReferences(d *Deployment) (references []template.DynamicReference) {
+func parameterReferences(d *plan.Deployment) (references []template.DynamicReference) {
 	for _, r := range d.Template.Resources {
 		value, err := d.Scope.Properties(r, template.NoReferences{})
 		if err != nil {
@@ -199,7 +201,7 @@ func (p *prepared) typeOf(name string) (*operation.Type, string) {
 }
 
 // loadDeployment reads a deployment and makes what evaluates it. Nil is a budget of its own.
-func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string, budget *template.Budget) (*deploymentRow, *Deployment, error) {
+func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string, budget *template.Budget) (*deploymentRow, *plan.Deployment, error) {
 	row := &deploymentRow{}
 	if err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx); err != nil {
 		return nil, nil, fmt.Errorf("read the deployment: %w", err)
@@ -212,13 +214,13 @@ func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id
 }
 
 // deploymentOf makes what evaluates a deployment. Nil is a budget of its own.
-func deploymentOf(s *stackRow, row *deploymentRow, budget *template.Budget) (*Deployment, error) {
+func deploymentOf(s *stackRow, row *deploymentRow, budget *template.Budget) (*plan.Deployment, error) {
 	parsed, err := template.Parse("", []byte(row.Processed), template.ParseOptions{Processed: true})
 	if err != nil {
 		return nil, err
 	}
 	parameters := row.Parameters.Get()
-	d := &Deployment{Template: parsed, Parameters: &parameters, Tags: map[string]string{}}
+	d := &plan.Deployment{Template: parsed, Parameters: &parameters, Tags: map[string]string{}}
 	for _, t := range row.Tags.Get() {
 		d.Tags[*t.Key] = *t.Value
 	}

@@ -429,7 +429,7 @@ func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operat
 	}
 	d, err := deploymentOf(s, row, nil)
 	if err == nil {
-		out.Needs = d.graph()
+		out.Needs = d.Graph()
 	}
 	return out, err
 }

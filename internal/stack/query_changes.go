@@ -69,8 +69,8 @@ func (e *Engine) ChangeSet(ctx context.Context, place awswire.Place, stack, name
 	if out.Execution, err = executionOf(ctx, db, c); err != nil {
 		return nil, err
 	}
-	plan := c.Plan.Get()
-	out.Changes = plan.Shown(true)
+	planned := c.Plan.Get()
+	out.Changes = planned.Shown(true)
 	return &out, nil
 }
 

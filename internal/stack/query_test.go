@@ -178,7 +178,7 @@ func TestSummaryOfUnknownTypes(t *testing.T) {
 	in.TemplateSummaryConfig = &types.TemplateSummaryConfig{TreatUnrecognizedResourceTypesAsWarnings: aws.Bool(true)}
 	out, err := g.GetTemplateSummary(t.Context(), owner, in)
 	if err != nil || len(out.Warnings.UnrecognizedResourceTypes) != 1 || out.Warnings.UnrecognizedResourceTypes[0] != "Acme::No::Body" {
-		t.Errorf("%s %v", jsonText(out), err)
+		t.Errorf("%s %v", encode(out), err)
 	}
 	_, err = g.GetTemplateSummary(t.Context(), owner, &cloudformation.GetTemplateSummaryInput{StackSetName: aws.String("s")})
 	if got := refusal(t, err); !strings.Contains(got, "StackSetName is not supported by this server") {

@@ -7,10 +7,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -34,8 +37,8 @@ type refactoredStack struct {
 	refactorStackRow
 	row        *stackRow // of a stack that is to be created, as it will be
 	deployment *deploymentRow
-	next       *Deployment
-	now, after map[string]Resource // by logical id
+	next       *plan.Deployment
+	now, after map[string]plan.Resource // by logical id
 	outputs    []stackOutput
 	imports    map[string]string // exports that the template imports, with their values
 	changed    []string          // resources whose definition is not that of what they are
@@ -61,7 +64,7 @@ type refactorReferences struct {
 	stack int
 }
 
-func (r refactorReferences) known() Known { return Known{Resources: r.stacks[r.stack].after} }
+func (r refactorReferences) known() plan.Known { return plan.Known{Resources: r.stacks[r.stack].after} }
 
 // Ref implements [template.References].
 func (r refactorReferences) Ref(id string) (any, bool) { return r.known().Ref(id) }
@@ -102,7 +105,7 @@ func (r refactorReferences) StackOutput(ref template.StackOutputRef) (string, bo
 		}
 		for _, o := range other.next.Template.Outputs {
 			if o.Name == ref.OutputName && i != r.stack {
-				value, err := other.next.Scope.Output(o, Known{Resources: other.after})
+				value, err := other.next.Scope.Output(o, plan.Known{Resources: other.after})
 				return value.Value, value.Known, err
 			}
 		}
@@ -178,10 +181,10 @@ func (r *refactoring) matchMapped() (problem string) {
 		switch {
 		case from.now[m.Source].LogicalID == "":
 			return from.problem(reasonRefactorAbsent, m.Source, from.Name)
-		case to.next.resource(m.Target) == nil:
+		case to.next.Resource(m.Target) == nil:
 			return to.problem(reasonRefactorMissing, m.Target, to.Name)
 		case m.From == m.To && m.Source == m.Target,
-			from.next.resource(m.Source) != nil && !targets[place{int(m.From), m.Source}]:
+			from.next.Resource(m.Source) != nil && !targets[place{int(m.From), m.Source}]:
 			return from.problem(reasonRefactorUnmoved, m.Source, from.Name)
 		}
 		at := place{int(m.To), m.Target}
@@ -249,8 +252,8 @@ func (r *refactoring) matchRound(choose choice) (progress bool, err error) {
 // and properties. There are none while its properties are not known.
 func (r *refactoring) candidates(at place) []place {
 	s := r.stacks[at.stack]
-	res := s.next.resource(at.id)
-	state, err := s.next.desired(res, refactorReferences{r, at.stack})
+	res := s.next.Resource(at.id)
+	state, err := s.next.Desired(res, refactorReferences{r, at.stack})
 	if err != nil || template.HasUnknown(any(state.Properties)) {
 		return nil // verify says what is wrong with it
 	}
@@ -258,7 +261,7 @@ func (r *refactoring) candidates(at place) []place {
 	for i, other := range r.stacks {
 		for _, id := range slices.Sorted(maps.Keys(other.now)) {
 			from := place{i, id}
-			if x := other.now[id]; x.Type == res.Type && !r.taken[from] && len(differences(x.Properties, state.Properties, r.types[x.Type])) == 0 {
+			if x := other.now[id]; x.Type == res.Type && !r.taken[from] && len(plan.Differences(x.Properties, state.Properties, schemaOf(r.types[x.Type]))) == 0 {
 				out = append(out, from)
 			}
 		}
@@ -324,7 +327,7 @@ func (r *refactoring) verify() (problem string, err error) {
 			if err := r.ctx.Err(); err != nil {
 				return "", err
 			}
-			state, err := s.next.desired(res, refactorReferences{r, i})
+			state, err := s.next.Desired(res, refactorReferences{r, i})
 			switch {
 			case r.ctx.Err() != nil:
 				return "", r.ctx.Err()
@@ -332,7 +335,7 @@ func (r *refactoring) verify() (problem string, err error) {
 				s.failed = cmp.Or(s.failed, evaluationProblem(err))
 			case template.HasUnknown(any(state.Properties)):
 				s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonRefactorUnknown, res.LogicalID))
-			case s.after[at.id].Type != res.Type, !state.describes(s.after[at.id], r.types[res.Type]):
+			case s.after[at.id].Type != res.Type, !describes(state, s.after[at.id], schemaOf(r.types[res.Type])):
 				s.changed = append(s.changed, res.LogicalID)
 			}
 		}
@@ -347,8 +350,8 @@ func (r *refactoring) verify() (problem string, err error) {
 }
 
 // describes reports whether a resource is what a template wants.
-func (d desired) describes(x Resource, typ *operation.Type) bool {
-	return len(differences(x.Properties, d.Properties, typ)) == 0 && equalValues(x.Metadata, d.Metadata) &&
+func describes(d plan.Desired, x plan.Resource, of *schema.Schema) bool {
+	return len(plan.Differences(x.Properties, d.Properties, of)) == 0 && plan.Equal(x.Metadata, d.Metadata) &&
 		x.DeletionPolicy == d.DeletionPolicy && x.UpdateReplacePolicy == d.UpdateReplacePolicy
 }
 
@@ -462,7 +465,7 @@ func (r *refactoring) moves() []refactorMove {
 				m.Identifier = map[string]string{}
 				model := any(identifierModel(typ.Schema, x.PhysicalID))
 				for _, path := range typ.Schema.PrimaryIdentifier {
-					if text, ok := scalar(below(model, path.Tokens)); ok {
+					if text, ok := plan.Scalar(plan.Below(model, path.Tokens)); ok {
 						m.Identifier[path.Tokens[len(path.Tokens)-1]] = text
 					}
 				}
@@ -558,7 +561,7 @@ func (r *refactoring) resources(ctx context.Context) (problem string, err error)
 			switch {
 			case x.Status == types.ResourceStatusDeleteFailed:
 				left = append(left, id)
-			case x.exists() && x.PhysicalID != "":
+			case x.Exists() && x.PhysicalID != "":
 				s.now[id] = x
 			}
 		}

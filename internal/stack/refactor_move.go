@@ -170,7 +170,7 @@ func (r *refactoring) putIn(ctx context.Context, tx *store.Tx, moves []refactorM
 // needs are the resources that one of a template depends on.
 func (r *refactoring) needs(at place) []string {
 	d := r.stacks[at.stack].next
-	return d.Scope.Needs(d.resource(at.id))
+	return d.Scope.Needs(d.Resource(at.id))
 }
 
 // writeExports makes what the stacks export and import what the templates say.

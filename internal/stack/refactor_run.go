@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -60,7 +62,7 @@ func (e *Engine) planRefactor(ctx context.Context, row *refactorRow, load func(c
 		return nil, "", err
 	}
 	for i := range rows {
-		s := &refactoredStack{refactorStackRow: rows[i], now: map[string]Resource{}, after: map[string]Resource{}, imports: map[string]string{}}
+		s := &refactoredStack{refactorStackRow: rows[i], now: map[string]plan.Resource{}, after: map[string]plan.Resource{}, imports: map[string]string{}}
 		if s.row, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", s.StackID); err != nil {
 			return nil, "", err
 		}
@@ -207,7 +209,7 @@ func (s *refactoredStack) sections(previous *deploymentRow) (string, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		for key, value := range after[name] {
-			if was, ok := before[name][key]; !ok || !equalValues(was, value) {
+			if was, ok := before[name][key]; !ok || !plan.Equal(was, value) {
 				wrong = append(wrong, name)
 				break
 			}

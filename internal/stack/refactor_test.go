@@ -123,14 +123,14 @@ func TestRefactor(t *testing.T) {
 		r := g.refactored(&cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("from", from, "to", to), Description: aws.String("apart")})
 		if r.Status != types.StackRefactorStatusCreateComplete || r.ExecutionStatus != types.StackRefactorExecutionStatusAvailable || *r.Description != "apart" ||
 			len(r.StackIds) != 2 || r.StackIds[0] != *g.settled("from").StackId {
-			t.Fatalf("the refactor: %s", jsonText(r))
+			t.Fatalf("the refactor: %s", encode(r))
 		}
 		id := *r.StackRefactorId
 		g.same("actions", g.actionsOf(id), "MOVE RESOURCE from/A to/A a-1 AUTO")
 		for _, of := range []string{"from", "to"} {
 			shown, err := g.Refactors(t.Context(), owner.Place, of, 10)
-			if err != nil || len(shown) != 1 || !shown[0].Executable() || jsonText(shown[0].Moves) != `[{"FromStack":"from","FromID":"A","ToStack":"to","ToID":"A","Type":"Acme::Test::Thing","PhysicalID":"a-1"}]` {
-				t.Errorf("the refactors of %s: %s %v", of, jsonText(shown), err)
+			if err != nil || len(shown) != 1 || !shown[0].Executable() || encode(shown[0].Moves) != `[{"FromStack":"from","FromID":"A","ToStack":"to","ToID":"A","Type":"Acme::Test::Thing","PhysicalID":"a-1"}]` {
+				t.Errorf("the refactors of %s: %s %v", of, encode(shown), err)
 			}
 		}
 		mark, err := g.StackMark(t.Context(), owner.Place, "from")
@@ -141,7 +141,7 @@ func TestRefactor(t *testing.T) {
 		beforeTo := len(g.story("to"))
 		r = g.executeRefactored(id)
 		if r.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete || r.ExecutionStatusReason != nil {
-			t.Fatalf("executed: %s", jsonText(r))
+			t.Fatalf("executed: %s", encode(r))
 		}
 		if after, err := g.StackMark(t.Context(), owner.Place, "from"); err != nil || after.Sets == mark.Sets {
 			t.Errorf("the mark has not changed: %+v %v", after, err)
@@ -155,7 +155,7 @@ func TestRefactor(t *testing.T) {
 			"to UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "to UPDATE_COMPLETE")
 		g.expectStatus(g.settled("to"), types.StackStatusUpdateComplete, "")
 		if s := g.settled("to"); len(s.Outputs) != 1 || *s.Outputs[0].OutputValue != "a-1" {
-			t.Errorf("outputs: %s", jsonText(s.Outputs))
+			t.Errorf("outputs: %s", encode(s.Outputs))
 		}
 		imports, err := g.ListImports(t.Context(), owner, &cloudformation.ListImportsInput{ExportName: aws.String("the-a")})
 		if err != nil || len(imports.Imports) != 1 || imports.Imports[0] != "from" {
@@ -174,7 +174,7 @@ func (g *setRig) afterwards(from, to string) {
 	refusedWith(g.t, err, "ValidationError", "No updates are to be performed.")
 	drift, err := g.DetectStackResourceDrift(g.t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("to"), LogicalResourceId: aws.String("A")})
 	if err != nil || drift.StackResourceDrift.StackResourceDriftStatus != types.StackResourceDriftStatusInSync {
-		g.t.Errorf("drift: %s %v", jsonText(drift), err)
+		g.t.Errorf("drift: %s %v", encode(drift), err)
 	}
 	g.expectStatus(g.update(&cloudformation.UpdateStackInput{StackName: aws.String("to"), TemplateBody: aws.String(strings.Replace(to, "Note: n", "Note: other", 1))}), types.StackStatusUpdateComplete, "")
 	g.same("update", g.done(), "UPDATE A")
@@ -182,7 +182,7 @@ func (g *setRig) afterwards(from, to string) {
 	last := g.world.seen[len(g.world.seen)-1]
 	g.world.mu.Unlock()
 	if last.Identifier != "a-1" || last.StackName != "to" || last.SystemTags["aws:cloudformation:stack-name"] != "to" {
-		g.t.Errorf("the update: %s", jsonText(last))
+		g.t.Errorf("the update: %s", encode(last))
 	}
 	g.delete(*g.settled("from").StackId, &cloudformation.DeleteStackInput{})
 	g.same("deleted", g.done(), "DELETE B")
@@ -204,14 +204,14 @@ func TestRefactorNewStack(t *testing.T) {
 		in.EnableStackCreation = aws.Bool(true)
 		r := g.refactored(in)
 		if r.Status != types.StackRefactorStatusCreateComplete {
-			t.Fatal(jsonText(r))
+			t.Fatal(encode(r))
 		}
 		g.same("actions", g.actionsOf(*r.StackRefactorId), "CREATE STACK, MOVE RESOURCE from/B new/B b-1 AUTO, MOVE RESOURCE from/A new/First a-1 AUTO")
 		if s := g.settled("new"); s.StackStatus != types.StackStatusReviewInProgress || *s.StackId != r.StackIds[1] {
-			t.Errorf("the new stack: %s", jsonText(s))
+			t.Errorf("the new stack: %s", encode(s))
 		}
 		if r = g.executeRefactored(*r.StackRefactorId); r.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete {
-			t.Fatal(jsonText(r))
+			t.Fatal(encode(r))
 		}
 		g.same("calls", g.done(), "")
 		g.same("from", g.has("from"), "K k-1 CREATE_COMPLETE")
@@ -237,7 +237,7 @@ func TestRefactorRenames(t *testing.T) {
 			ResourceMappings: []types.ResourceMapping{mapping("app/A", "app/B"), mapping("app/B", "app/A")},
 		})
 		if r.Status != types.StackRefactorStatusCreateComplete {
-			t.Fatal(jsonText(r))
+			t.Fatal(encode(r))
 		}
 		g.same("actions", g.actionsOf(*r.StackRefactorId), "MOVE RESOURCE app/B app/A b-1 MANUAL, MOVE RESOURCE app/A app/B a-1 MANUAL, MOVE RESOURCE app/C app/D c-1 AUTO")
 		g.executeRefactored(*r.StackRefactorId)
@@ -397,14 +397,14 @@ func TestRefactorStates(t *testing.T) {
 		in := &cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", things("B: {}"), "two", things("X: {}", "A: {}"))}
 		r := g.refactored(in)
 		if r.Status != types.StackRefactorStatusCreateComplete {
-			t.Fatal(jsonText(r))
+			t.Fatal(encode(r))
 		}
 		// A change set that was there is obsolete after the execution, and a refactor after an update.
 		g.update(&cloudformation.UpdateStackInput{StackName: aws.String("two"), TemplateBody: aws.String(things("X: {Properties: {Note: n}}"))})
 		r = g.refactorWhen(*r.StackRefactorId, func(*cloudformation.DescribeStackRefactorOutput) bool { return true })
 		if r.Status != types.StackRefactorStatusCreateComplete || r.ExecutionStatus != types.StackRefactorExecutionStatusObsolete ||
 			aws.ToString(r.ExecutionStatusReason) != *g.settled("two").StackId+": Stack was updated." {
-			t.Errorf("obsolete: %s", jsonText(r))
+			t.Errorf("obsolete: %s", encode(r))
 		}
 		if _, err := g.SetStackPolicy(t.Context(), owner, &cloudformation.SetStackPolicyInput{
 			StackName: aws.String("two"), StackPolicyBody: aws.String(`{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`),
@@ -424,11 +424,11 @@ func TestRefactorStates(t *testing.T) {
 		g.settled("one")
 		list, err := g.ListStackRefactors(t.Context(), owner, &cloudformation.ListStackRefactorsInput{ExecutionStatusFilter: []types.StackRefactorExecutionStatus{"OBSOLETE"}})
 		if err != nil || len(list.StackRefactorSummaries) == 0 {
-			t.Errorf("the list: %s %v", jsonText(list), err)
+			t.Errorf("the list: %s %v", encode(list), err)
 		}
 		page, err := g.ListStackRefactors(t.Context(), owner, &cloudformation.ListStackRefactorsInput{MaxResults: aws.Int32(2)})
 		if err != nil || len(page.StackRefactorSummaries) != 2 || page.NextToken == nil || *page.StackRefactorSummaries[0].StackRefactorId != *r.StackRefactorId {
-			t.Errorf("a page: %s %v", jsonText(page), err)
+			t.Errorf("a page: %s %v", encode(page), err)
 		}
 	})
 }
@@ -448,14 +448,14 @@ func TestRefactorRollsBack(t *testing.T) {
 		r = g.executeRefactored(*r.StackRefactorId)
 		one := *g.settled("one").StackId
 		if r.ExecutionStatus != types.StackRefactorExecutionStatusRollbackComplete || aws.ToString(r.ExecutionStatusReason) != one+": a-1 is gone" {
-			t.Errorf("rolled back: %s", jsonText(r))
+			t.Errorf("rolled back: %s", encode(r))
 		}
 		g.expect("one", from, "one UPDATE_IN_PROGRESS (User Initiated)", "one UPDATE_ROLLBACK_IN_PROGRESS ("+one+": a-1 is gone)",
 			"one UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "one UPDATE_ROLLBACK_COMPLETE")
 		g.same("one", g.has("one"), "A a-1 CREATE_COMPLETE, B b-1 CREATE_COMPLETE")
 		template, err := g.GetTemplate(t.Context(), owner, &cloudformation.GetTemplateInput{StackName: &one})
 		if err != nil || !strings.Contains(*template.TemplateBody, "A:") {
-			t.Errorf("the template: %s %v", jsonText(template), err)
+			t.Errorf("the template: %s %v", encode(template), err)
 		}
 		g.expectStatus(g.settled("new"), types.StackStatusRollbackComplete, "")
 		g.delete(*g.settled("new").StackId, &cloudformation.DeleteStackInput{})
@@ -463,7 +463,7 @@ func TestRefactorRollsBack(t *testing.T) {
 		g.create2("taker", things("T: {}")+"Outputs: {T: {Value: t, Export: {Name: e}}}\n")
 		r = g.executeRefactored(*r.StackRefactorId)
 		if want := r.StackIds[1] + ": Export with name e is already exported by stack " + *g.settled("taker").StackId + "."; aws.ToString(r.ExecutionStatusReason) != want {
-			t.Errorf("taken: %s\nwant %s", jsonText(r), want)
+			t.Errorf("taken: %s\nwant %s", encode(r), want)
 		}
 		g.delete(*g.settled("new").StackId, &cloudformation.DeleteStackInput{})
 		g.delete(one, &cloudformation.DeleteStackInput{})

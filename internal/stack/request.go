@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -85,7 +87,7 @@ func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, 
 
 // newDeployment creates the deployment of a request, with the errors that the service returns
 // at the call.
-func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, *Deployment, error) {
+func (e *Engine) newDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (*deploymentRow, *plan.Deployment, error) {
 	row, err := e.acceptDeployment(ctx, caller, s, in)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +110,7 @@ func (d *deploymentRow) processed() string {
 // transformedDeployment makes the deployment of a stack to create or update. What is wrong with
 // a template is refused at the call, but for one with transforms: the service runs those after
 // it has answered, so that problem is for the operation to fail with. d is nil then.
-func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (row *deploymentRow, d *Deployment, problem string, err error) {
+func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, in deploymentInput) (row *deploymentRow, d *plan.Deployment, problem string, err error) {
 	if row, err = e.acceptDeployment(ctx, caller, s, in); err != nil {
 		return nil, nil, "", err
 	}
@@ -168,7 +170,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 
 // processDeployment runs the transforms of a deployment that was accepted, and checks the
 // result. All that is made for it is taken from one budget, also by a plan of it.
-func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*Deployment, error) {
+func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s *stackRow, row *deploymentRow, resourceTypes []string) (*plan.Deployment, error) {
 	budget := template.BudgetOf(ctx)
 	processed, err := e.expand(ctx, caller, s, row, budget)
 	if err == nil {
@@ -376,7 +378,7 @@ func (e *Engine) policyOf(ctx context.Context, caller awswire.Caller, body, url 
 	if len(text) > maxPolicy {
 		return "", refuse("policy-size")
 	}
-	if _, err := parsePolicy(text); err != nil {
+	if _, err := plan.ParsePolicy(text); err != nil {
 		return "", refuse("policy")
 	}
 	return text, nil

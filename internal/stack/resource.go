@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/store"
@@ -25,7 +27,7 @@ type machine struct {
 	events    []eventRow
 	read      readRows
 
-	provisioned map[string]Resource // see known
+	provisioned map[string]plan.Resource // see known
 }
 
 // readRows are rows as the database has them.
@@ -208,7 +210,7 @@ func (m *machine) discard(logicalID string, old snapshot, policy string) {
 	c := &cleanupRow{
 		ID: m.engine.newID(), StackID: m.op.StackID, LogicalID: logicalID, Type: old.Type, TypeVersion: old.TypeVersion,
 		PhysicalID: old.PhysicalID, Properties: old.Properties, Model: old.Model, DependsOn: old.DependsOn, Policy: policy,
-		Module: store.JSONOf(moduleInfo(old.Metadata.Get())), UpdatedAt: m.now,
+		Module: store.JSONOf(plan.ModuleInfo(old.Metadata.Get())), UpdatedAt: m.now,
 	}
 	m.cleanup[c.ID] = c
 }
@@ -221,9 +223,9 @@ func (m *machine) drop(x *resourceRow) {
 
 // known are the current states of the resources, for plans. It does not contain resources that
 // do not exist yet. It is kept: what changes a resource calls refresh.
-func (m *machine) known() map[string]Resource {
+func (m *machine) known() map[string]plan.Resource {
 	if m.provisioned == nil {
-		m.provisioned = make(map[string]Resource, len(m.resources))
+		m.provisioned = make(map[string]plan.Resource, len(m.resources))
 		for id := range m.resources {
 			m.refresh(id)
 		}

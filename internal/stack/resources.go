@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -37,7 +39,7 @@ func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, 
 		return nil, err
 	}
 	for i := range rows {
-		rows[i].Module = moduleInfo(rows[i].Metadata.Get())
+		rows[i].Module = plan.ModuleInfo(rows[i].Metadata.Get())
 		if info, ok := modules[rows[i].LogicalID]; ok {
 			rows[i].Module = info
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -430,4 +431,28 @@ func refusal(t testing.TB, err error) string {
 		t.Fatalf("not a refusal: %v", err)
 	}
 	return refused.Code + ": " + refused.Message
+}
+
+// things writes a template of resources of the type Acme::Test::Thing.
+var things = fixtures.Things
+
+// typeOf makes a type of a schema.
+func typeOf(t testing.TB, source string) *operation.Type {
+	t.Helper()
+	s, problems := schema.Load("schema.json", []byte(source), schema.Config{})
+	if s == nil {
+		t.Fatal(problems)
+	}
+	return &operation.Type{Name: s.TypeName.Value, Schema: s}
+}
+
+// testTypes are the types of [fixtures.ThingTypes].
+func testTypes(t testing.TB) map[string]*operation.Type {
+	t.Helper()
+	out := map[string]*operation.Type{}
+	for _, source := range fixtures.ThingTypes() {
+		typ := typeOf(t, source)
+		out[typ.Name] = typ
+	}
+	return out
 }

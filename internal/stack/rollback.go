@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -281,7 +283,7 @@ func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	if typ == nil {
 		return errUnprepared
 	}
-	tags := r.stable != nil && taggable(typ) && !maps.Equal(r.stable.Tags, r.next.Tags)
+	tags := r.stable != nil && plan.Taggable(typ.Schema) && !maps.Equal(r.stable.Tags, r.next.Tags)
 	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
 	switch {
 	case old.Gone:
@@ -297,23 +299,23 @@ func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 // rebound is what a resource goes back to: what it was, or that with the identifiers that others have
 // now. What only a new resource could have stays as it was.
 func (r *run) rebound(ctx context.Context, tx *store.Tx, logicalID string, typ *operation.Type, was snapshot) (old snapshot, problem string, err error) {
-	if !was.Rebound || r.stable == nil || r.stable.resource(logicalID) == nil {
+	if !was.Rebound || r.stable == nil || r.stable.Resource(logicalID) == nil {
 		return was, "", nil
 	}
-	state, err := r.stable.desired(r.stable.resource(logicalID), Known{Resources: r.known(), Outside: values{run: r, ctx: ctx, tx: tx}})
+	state, err := r.stable.Desired(r.stable.Resource(logicalID), plan.Known{Resources: r.known(), Outside: values{run: r, ctx: ctx, tx: tx}})
 	if err != nil {
 		if failure := unevaluated(ctx, err); failure != nil {
 			return was, "", failure
 		}
 		return was, evaluationProblem(err), nil
 	}
-	for _, d := range differences(was.Properties.Get(), state.Properties, typ) {
-		if d.recreation == types.RequiresRecreationAlways || template.HasUnknown(any(state.Properties)) {
+	for _, d := range plan.Differences(was.Properties.Get(), state.Properties, schemaOf(typ)) {
+		if d.Recreation == types.RequiresRecreationAlways || template.HasUnknown(any(state.Properties)) {
 			return was, "", nil
 		}
 	}
 	old = was
-	old.Properties, old.Shown = store.JSONOf(state.Properties), stringified(state.properties())
+	old.Properties, old.Shown = store.JSONOf(state.Properties), stringified(state.Shown())
 	return old, "", nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
@@ -25,8 +27,8 @@ type run struct {
 	stack    *stackRow
 	before   stackRow // stack as it was read
 	options  operationOptions
-	next     *Deployment // the one being deployed; of a rollback, the one that it undoes
-	stable   *Deployment // the last stable one, may be nil
+	next     *plan.Deployment // the one being deployed; of a rollback, the one that it undoes
+	stable   *plan.Deployment // the last stable one, may be nil
 
 	writes  writes
 	imports map[string]string // imported exports that were read, with their values
@@ -133,7 +135,7 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	}
 	r.prepared, r.stack, r.before, r.imports, r.writes, r.options = p, s, *s, nil, writes{}, op.Options.Get()
 	r.next, r.stable = p.deployments[s.DeploymentID], p.deployments[s.StableDeploymentID]
-	for _, d := range []*Deployment{r.next, r.stable} {
+	for _, d := range []*plan.Deployment{r.next, r.stable} {
 		if d != nil {
 			d.Scope.Renew() // each look at the operation is a request of its own
 		}

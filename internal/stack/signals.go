@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -40,12 +42,12 @@ func (r *run) creationPolicy(res *template.Resource, refs template.References) *
 		return nil
 	}
 	out := &signalPolicy{Count: 1, Within: signalTimeout}
-	if text, ok := scalar(signal["Count"]); ok {
+	if text, ok := plan.Scalar(signal["Count"]); ok {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 			out.Count = n
 		}
 	}
-	if text, ok := scalar(signal["Timeout"]); ok {
+	if text, ok := plan.Scalar(signal["Timeout"]); ok {
 		if d, ok := parseDuration(text); ok {
 			out.Within = d
 		}
@@ -69,7 +71,7 @@ func parseDuration(text string) (time.Duration, bool) {
 // forgetSignals deletes the signals that an earlier resource of the same name was sent, if a
 // new one is about to be made that waits for signals.
 func (r *run) forgetSignals(ctx context.Context, tx *store.Tx, t *target) error {
-	if t.after.Signals == nil && t.res.Type != handleType || t.verb == DoNothing || t.verb == DoUpdate {
+	if t.after.Signals == nil && t.res.Type != handleType || t.verb == plan.DoNothing || t.verb == plan.DoUpdate {
 		return nil
 	}
 	_, err := tx.NewDelete().Model((*signalRow)(nil)).Where("stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID).Exec(ctx)

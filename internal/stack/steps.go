@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
@@ -46,7 +48,7 @@ type target struct {
 	step       *stepRow
 	res        *template.Resource
 	typ        *operation.Type
-	verb       Verb
+	verb       plan.Verb
 	properties map[string]any
 	after      snapshot
 }
@@ -66,16 +68,16 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		return r.startImport(ctx, tx, t, identifier)
 	}
 	if r.op.Kind == opImport && x.exists() {
-		t.verb = DoNothing // an import changes nothing that the stack has
+		t.verb = plan.DoNothing // an import changes nothing that the stack has
 	}
 	if r.unvisited(t, x) {
-		t.verb = DoNothing
+		t.verb = plan.DoNothing
 	}
 	if r.options.Backward && x.exists() && slices.Contains(r.options.SkipResources, s.LogicalID) {
 		r.skip(t, x)
 		return nil
 	}
-	if verdict := r.allows(s.LogicalID, t.res.Type, policyAction[t.verb]); verdict != "" {
+	if verdict := r.allows(s.LogicalID, t.res.Type, plan.PolicyAction[t.verb]); verdict != "" {
 		r.refuseStep(s, x, t, verdict)
 		return nil
 	}
@@ -83,20 +85,20 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		return err
 	}
 	switch t.verb {
-	case DoReplace, DoRemake:
+	case plan.DoReplace, plan.DoRemake:
 		if r.options.OnFailure == types.OnFailureDoNothing {
 			r.refuseStep(s, x, t, reasonNoReplacement)
 			return nil
 		}
 	}
 	switch t.verb {
-	case DoCreate:
+	case plan.DoCreate:
 		r.startCreate(t, x)
-	case DoUpdate:
+	case plan.DoUpdate:
 		r.startUpdate(t, x)
-	case DoReplace:
+	case plan.DoReplace:
 		r.startReplace(t, x, actionReplace)
-	case DoRemake:
+	case plan.DoRemake:
 		r.startReplace(t, x, actionRemake)
 	default:
 		r.keep(t, x)
@@ -118,8 +120,8 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		}
 		return t, unknown, nil
 	}
-	in := DecideInput{
-		Next: r.next, LogicalID: s.LogicalID, Resources: r.known(), References: values{run: r, ctx: ctx, tx: tx}, Type: t.typ,
+	in := plan.DecideInput{
+		Next: r.next, LogicalID: s.LogicalID, Resources: r.known(), References: values{run: r, ctx: ctx, tx: tx}, Schema: t.typ.Schema,
 	}
 	x := r.resources[s.LogicalID]
 	if x.exists() {
@@ -131,7 +133,7 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 	} else {
 		in.PreviousTags = r.next.Tags
 	}
-	decided, err := Decide(in)
+	decided, err := plan.Decide(in)
 	if err != nil {
 		if failure := unevaluated(ctx, err); failure != nil {
 			return t, "", failure
@@ -144,8 +146,8 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		DependsOn: store.JSONOf(decided.DependsOn), DeletionPolicy: decided.DeletionPolicy,
 		UpdateReplacePolicy: decided.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(decided.Properties)),
 	}
-	if t.verb == DoNothing && x.ReferencesHash != t.after.ReferencesHash {
-		t.verb = DoUpdate
+	if t.verb == plan.DoNothing && x.ReferencesHash != t.after.ReferencesHash {
+		t.verb = plan.DoUpdate
 	}
 	t.after.Signals = r.creationPolicy(t.res, in.References)
 	t.after.Shown = stringified(decided.Masked)
@@ -159,7 +161,7 @@ func invalidProperties(t *target, logicalID string) string {
 	if at, found := store.FindUnstorable(anyMap(t.properties)); found {
 		return "Properties validation failed for resource " + logicalID + " with message:\n#" + at + ": the character U+0000 is not allowed"
 	}
-	if t.verb == DoNothing || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
+	if t.verb == plan.DoNothing || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
 		return ""
 	}
 	problems := propertyProblems(t.typ.Schema, anyMap(t.properties))
@@ -183,7 +185,7 @@ func anyMap(m map[string]any) any {
 // evaluationProblem is the reason for a value that cannot be computed.
 func evaluationProblem(err error) string {
 	var asked *template.ReferenceError
-	var attribute *AttributeError
+	var attribute *plan.AttributeError
 	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) && !customresource.IsType(attribute.Type) {
 		return fmt.Sprintf("[Error] %s: %s", asked.Pointer.String(), attribute)
 	}
@@ -364,7 +366,7 @@ func shownProperties(r *run, x *resourceRow) string {
 		return x.Shown.Text()
 	}
 	if r.next != nil {
-		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.conceals(res, r.known()) {
+		if res := r.next.Template.Resource(x.LogicalID); res != nil && r.next.Conceals(res, r.known()) {
 			return encode(map[string]any{template.Mask: template.Mask})
 		}
 	}
@@ -420,17 +422,17 @@ func (r *run) deleteRequest(typeName, physicalID string, properties, model objec
 
 // stringified are properties as events show them.
 func stringified(properties map[string]any) object {
-	out, _ := template.StringifyScalars(anyMap(properties), Pending).(map[string]any)
+	out, _ := template.StringifyScalars(anyMap(properties), plan.Pending).(map[string]any)
 	return store.JSONOf(out)
 }
 
 // hidesSecrets reports whether the properties of a resource come from what is not shown.
 func (r *run) hidesSecrets(logicalID string) bool {
-	for _, d := range []*Deployment{r.next, r.stable} {
+	for _, d := range []*plan.Deployment{r.next, r.stable} {
 		if d == nil {
 			continue
 		}
-		if res := d.Template.Resource(logicalID); res != nil && d.conceals(res, r.known()) {
+		if res := d.Template.Resource(logicalID); res != nil && d.Conceals(res, r.known()) {
 			return true
 		}
 	}
@@ -440,13 +442,13 @@ func (r *run) hidesSecrets(logicalID string) bool {
 // secrets are the values of the NoEcho parameters, of before and after, and of the attributes
 // that are not shown.
 func (r *run) secrets() (values []string) {
-	for _, d := range []*Deployment{r.next, r.stable} {
+	for _, d := range []*plan.Deployment{r.next, r.stable} {
 		if d != nil {
 			values = append(values, d.Scope.Secrets()...)
 		}
 	}
 	for _, known := range r.known() {
-		if known.conceals() {
+		if known.Conceals() {
 			values = append(values, customresource.Texts(customresource.Attributes(known.Model))...)
 		}
 	}

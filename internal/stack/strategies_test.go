@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/operation"
 )
 
@@ -60,7 +61,7 @@ func TestDeleteThenCreate(t *testing.T) {
 	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
 `)
-	g.world.knows(t, remade.Replace(thing))
+	g.world.knows(t, remade.Replace(fixtures.Thing))
 	body := func(name string) *string {
 		return aws.String("Resources: {A: {Type: 'Acme::Test::Remade', Properties: {Name: " + name + "}}}")
 	}
@@ -208,7 +209,7 @@ func TestSingletons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := onSQLite(t)
-			g.world.knows(t, remade.Replace(thing))
+			g.world.knows(t, remade.Replace(fixtures.Thing))
 			for call, behaviors := range test.script {
 				g.world.script(call, behaviors...)
 			}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -148,7 +151,7 @@ func (e *Engine) updatedBefore(ctx context.Context, s *stackRow, token, hash str
 }
 
 // changes reports whether an update has anything to do.
-func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploymentRow, next *Deployment) (bool, error) {
+func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploymentRow, next *plan.Deployment) (bool, error) {
 	if previous == nil || s.Status == types.StackStatusCreateFailed || s.Status == types.StackStatusUpdateFailed {
 		return true, nil
 	}
@@ -159,17 +162,23 @@ func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploy
 	if err != nil {
 		return false, err
 	}
-	plan, err := NewPlan(input)
+	planned, err := plan.New(input.Input)
 	if err != nil {
 		return false, refusedTemplate(err)
 	}
-	return !plan.Empty(), nil
+	return !planned.Empty(), nil
+}
+
+// A planInput is what a plan is made of, with the types, which calls need.
+type planInput struct {
+	plan.Input
+	Types map[string]*operation.Type
 }
 
 // planInput is what a plan of a stack starts from.
-func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (PlanInput, error) {
-	input := PlanInput{Next: next, Types: map[string]*operation.Type{}, References: outside{ctx, e, s}}
-	deployments := []*Deployment{next}
+func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployment) (planInput, error) {
+	input := planInput{plan.Input{Next: next, Schemas: map[string]*schema.Schema{}, References: outside{ctx, e, s}}, map[string]*operation.Type{}}
+	deployments := []*plan.Deployment{next}
 	if s.DeploymentID != "" {
 		_, before, err := e.loadDeployment(ctx, e.store.Read(), s, s.DeploymentID, next.Scope.Budget())
 		if err != nil {
@@ -189,7 +198,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (
 			}
 			looked[r.Type] = true
 			if typ, err := e.findType(ctx, s.caller(), r.Type); err == nil {
-				input.Types[r.Type] = typ
+				input.Types[r.Type], input.Schemas[r.Type] = typ, typ.Schema
 			}
 		}
 	}
@@ -198,7 +207,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *Deployment) (
 
 // resolvesAgain reports whether an update looks up values that may have changed although the
 // template has not: parameters of SSM.
-func resolvesAgain(d *Deployment) bool {
+func resolvesAgain(d *plan.Deployment) bool {
 	for _, b := range d.Parameters.Bound {
 		if b.Stored {
 			return true
@@ -219,12 +228,12 @@ func resolvesAgain(d *Deployment) bool {
 }
 
 // resourcesOf reads the resources of a stack as plans start from them.
-func (e *Engine) resourcesOf(ctx context.Context, s *stackRow) (map[string]Resource, error) {
+func (e *Engine) resourcesOf(ctx context.Context, s *stackRow) (map[string]plan.Resource, error) {
 	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]Resource, len(rows))
+	out := make(map[string]plan.Resource, len(rows))
 	for i := range rows {
 		out[rows[i].LogicalID] = rows[i].resource()
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/document"
@@ -77,7 +79,7 @@ func (r *run) checkAttributes() string {
 		return typ != nil && typ.Schema != nil && typ.Schema.Property(strings.Split(attribute, ".")) == nil
 	}
 	text := func(path []string, name, attribute string) string {
-		found := &AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
+		found := &plan.AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
 		return fmt.Sprintf("[Error] /%s/Fn::GetAtt: %s", strings.Join(path, "/"), found)
 	}
 	for _, res := range r.next.Scope.ActiveResources() {
@@ -200,7 +202,7 @@ func withoutUnknown(value any) any {
 		return out
 	}
 	if value == template.Unknown {
-		return Pending
+		return plan.Pending
 	}
 	return value
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -30,11 +32,11 @@ func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
 	return v.known().GetAtt(logicalID, attribute)
 }
 
-func (v values) known() Known { return Known{Resources: v.run.known()} }
+func (v values) known() plan.Known { return plan.Known{Resources: v.run.known()} }
 
 // resource is the row as plans know it.
-func (r *resourceRow) resource() Resource {
-	return Resource{
+func (r *resourceRow) resource() plan.Resource {
+	return plan.Resource{
 		LogicalID: r.LogicalID, Type: r.Type, Version: r.TypeVersion, PhysicalID: r.PhysicalID, Properties: r.Properties.Get(),
 		Model: r.Model.Get(), Metadata: r.Metadata.Get(), DependsOn: r.DependsOn.Get(), DeletionPolicy: r.DeletionPolicy,
 		UpdateReplacePolicy: r.UpdateReplacePolicy, Status: r.Status,
@@ -124,7 +126,7 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 		if !r.next.Scope.OutputActive(o) {
 			continue
 		}
-		value, err := r.next.Scope.Output(o, concealed{v, r.known()})
+		value, err := r.next.Scope.Output(o, plan.Conceal(v, r.known()))
 		if err != nil {
 			if failure := unevaluated(ctx, err); failure != nil {
 				return "", failure

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -114,7 +116,7 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	}
 	count, timeout := int64(1), int64(43200)
 	for name, into := range map[string]*int64{"Count": &count, "Timeout": &timeout} {
-		text, given := scalar(request.Desired[name])
+		text, given := plan.Scalar(request.Desired[name])
 		n, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case !given:

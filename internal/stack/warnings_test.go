@@ -12,13 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 // TestFilledBucketsWarn makes change sets that delete buckets: those with objects are a warning,
 // which prevents nothing.
 func TestFilledBucketsWarn(t *testing.T) {
 	g := onSQLite(t)
-	g.world.knows(t, strings.ReplaceAll(thing, "Acme::Test::Thing", bucketType))
+	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", bucketType))
 	g.config.HasObjects = func(_ context.Context, _ awswire.Caller, bucket string) (bool, error) {
 		return bucket == "full-1" || bucket == "kept-1", nil
 	}
@@ -42,18 +43,18 @@ func TestFilledBucketsWarn(t *testing.T) {
 		}
 		if disabled {
 			if len(events.OperationEvents) > 0 {
-				t.Errorf("without validation: %s", jsonText(events.OperationEvents))
+				t.Errorf("without validation: %s", encode(events.OperationEvents))
 			}
 			continue
 		}
 		if len(events.OperationEvents) != 1 {
-			t.Fatalf("%s: %s", name, jsonText(events.OperationEvents))
+			t.Fatalf("%s: %s", name, encode(events.OperationEvents))
 		}
 		e := events.OperationEvents[0]
 		if *e.LogicalResourceId != "Full" || *e.ResourceType != bucketType || e.EventType != types.EventTypeValidationError || e.OperationType != types.OperationTypeCreateChangeset ||
 			*e.ValidationName != "BUCKET_EMPTINESS_VALIDATION" || e.ValidationFailureMode != types.HookFailureModeWarn || e.ValidationStatus != types.ValidationStatusFailed ||
 			*e.ValidationPath != "/Resources/Full" || *e.ValidationStatusReason != "S3 bucket is not empty" {
-			t.Errorf("%s: %s", name, jsonText(e))
+			t.Errorf("%s: %s", name, encode(e))
 		}
 	}
 }
@@ -63,7 +64,7 @@ func TestFilledBucketsWarn(t *testing.T) {
 func TestSnapshotPolicies(t *testing.T) {
 	g := onSQLite(t)
 	const volume = "AWS::EC2::Volume"
-	g.world.knows(t, strings.ReplaceAll(thing, "Acme::Test::Thing", volume))
+	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", volume))
 	var log bytes.Buffer
 	g.Engine.log = slog.New(slog.NewTextHandler(&log, nil))
 	body := func(name string) *string {

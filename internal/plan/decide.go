@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -47,7 +47,7 @@ type DecideInput struct {
 	Resources  map[string]Resource
 	References template.References // for values outside of the stack
 
-	Type *operation.Type
+	Schema *schema.Schema // of the type, nil for one without
 
 	// Refreshed means that the value of a dynamic reference in the properties has changed
 	// since the resource was provisioned.
@@ -58,11 +58,11 @@ type DecideInput struct {
 // plan could only list as possible is now certain or not. A missing attribute is an
 // [*AttributeError] in an error of package template.
 func Decide(in DecideInput) (Decision, error) {
-	r := in.Next.resource(in.LogicalID)
+	r := in.Next.Resource(in.LogicalID)
 	if r == nil {
 		return Decision{}, fmt.Errorf("the template has no resource %s", in.LogicalID)
 	}
-	state, err := in.Next.desired(r, Known{Resources: in.Resources, Outside: in.References})
+	state, err := in.Next.Desired(r, Known{Resources: in.Resources, Outside: in.References})
 	if err != nil {
 		return Decision{}, err
 	}
@@ -70,24 +70,24 @@ func Decide(in DecideInput) (Decision, error) {
 		return Decision{}, fmt.Errorf("resource %s refers to an unknown value", in.LogicalID)
 	}
 	return Decision{
-		Verb: in.verb(r, state), Properties: state.Properties, Masked: state.properties(), Metadata: state.Metadata,
+		Verb: in.verb(r, state), Properties: state.Properties, Masked: state.Shown(), Metadata: state.Metadata,
 		DependsOn: in.Next.Scope.Needs(r), DeletionPolicy: state.DeletionPolicy, UpdateReplacePolicy: state.UpdateReplacePolicy,
 	}, nil
 }
 
-func (in DecideInput) verb(r *template.Resource, state desired) Verb {
-	if in.Current == nil || !in.Current.exists() {
+func (in DecideInput) verb(r *template.Resource, state Desired) Verb {
+	if in.Current == nil || !in.Current.Exists() {
 		return DoCreate
 	}
-	tags := taggable(in.Type) && !maps.Equal(in.PreviousTags, in.Next.Tags)
+	tags := Taggable(in.Schema) && !maps.Equal(in.PreviousTags, in.Next.Tags)
 	verb := DoNothing
 	if tags || in.Refreshed || r.Type == nestedStack || in.Current.Status == types.ResourceStatusUpdateFailed {
 		verb = DoUpdate
 	}
-	for _, d := range differences(in.Current.Properties, state.Properties, in.Type) {
+	for _, d := range Differences(in.Current.Properties, state.Properties, in.Schema) {
 		verb = DoUpdate
-		if d.recreation == types.RequiresRecreationAlways {
-			return Replacement(in.Type)
+		if d.Recreation == types.RequiresRecreationAlways {
+			return Replacement(in.Schema)
 		}
 	}
 	return verb
@@ -95,14 +95,14 @@ func (in DecideInput) verb(r *template.Resource, state desired) Verb {
 
 // Replacement returns how resources of a type are replaced. The engine asks too when a
 // handler refuses an update with NotUpdatable.
-func Replacement(typ *operation.Type) Verb {
-	if typ != nil && typ.Schema != nil && typ.Schema.ReplacementStrategy == "delete_then_create" {
+func Replacement(s *schema.Schema) Verb {
+	if s != nil && s.ReplacementStrategy == "delete_then_create" {
 		return DoRemake
 	}
 	return DoReplace
 }
 
-// taggable reports whether the tags of the stack reach resources of a type in updates.
-func taggable(typ *operation.Type) bool {
-	return typ != nil && typ.Schema != nil && typ.Schema.Tagging.TagUpdatable && (typ.Schema.Handler("update") != nil || len(typ.Schema.Handlers) == 0)
+// Taggable reports whether the tags of the stack reach resources of a type in updates.
+func Taggable(s *schema.Schema) bool {
+	return s != nil && s.Tagging.TagUpdatable && (s.Handler("update") != nil || len(s.Handlers) == 0)
 }

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
-	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -21,36 +20,50 @@ import (
 type stackModel struct {
 	deployed  *Deployment
 	resources map[string]Resource
-	types     map[string]*operation.Type
+	schemas   map[string]*schema.Schema
 	made      int
 	done      []string // "create Topic", "update Topic" in the order done
 }
 
-func newStackModel(types map[string]*operation.Type) *stackModel {
-	return &stackModel{resources: map[string]Resource{}, types: types}
+func newStackModel(schemas map[string]*schema.Schema) *stackModel {
+	return &stackModel{resources: map[string]Resource{}, schemas: schemas}
 }
 
-// typeOf makes a type of a schema.
-func typeOf(t testing.TB, source string) *operation.Type {
+// things writes a template of resources of the type Acme::Test::Thing.
+var things = fixtures.Things
+
+// schemaFrom reads a schema.
+func schemaFrom(t testing.TB, source string) *schema.Schema {
 	t.Helper()
 	s, problems := schema.Load("schema.json", []byte(source), schema.Config{})
 	if s == nil {
 		t.Fatal(problems)
 	}
-	return &operation.Type{Name: s.TypeName.Value, Schema: s}
+	return s
 }
 
-// publishedTypes are types with the schemas that AWS published.
-func publishedTypes(t testing.TB, names ...string) map[string]*operation.Type {
+// testSchemas are the types of [fixtures.ThingTypes].
+func testSchemas(t testing.TB) map[string]*schema.Schema {
 	t.Helper()
-	out := map[string]*operation.Type{}
+	out := map[string]*schema.Schema{}
+	for _, source := range fixtures.ThingTypes() {
+		s := schemaFrom(t, source)
+		out[s.TypeName.Value] = s
+	}
+	return out
+}
+
+// publishedSchemas are schemas that AWS published.
+func publishedSchemas(t testing.TB, names ...string) map[string]*schema.Schema {
+	t.Helper()
+	out := map[string]*schema.Schema{}
 	for _, name := range names {
 		file := strings.ToLower(strings.ReplaceAll(name, "::", "-")) + ".json"
 		data, err := os.ReadFile(filepath.Join(fixtures.Dir(t, "schemas/aws"), file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[name] = typeOf(t, string(data))
+		out[name] = schemaFrom(t, string(data))
 	}
 	return out
 }
@@ -90,13 +103,13 @@ func bind(t testing.TB, parsed *template.Template, parameters map[string]string,
 	return d, err
 }
 
-func (m *stackModel) input(next *Deployment) PlanInput {
-	return PlanInput{Previous: m.deployed, Resources: m.resources, Next: next, Types: m.types}
+func (m *stackModel) input(next *Deployment) Input {
+	return Input{Previous: m.deployed, Resources: m.resources, Next: next, Schemas: m.schemas}
 }
 
 func (m *stackModel) plan(t testing.TB, next *Deployment) *Plan {
 	t.Helper()
-	plan, err := NewPlan(m.input(next))
+	plan, err := New(m.input(next))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +121,12 @@ func (m *stackModel) plan(t testing.TB, next *Deployment) *Plan {
 func (m *stackModel) apply(t testing.TB, plan *Plan, next *Deployment) {
 	t.Helper()
 	m.done = nil
-	for _, id := range topological(next.graph()) {
+	for _, id := range Topological(next.Graph()) {
 		if plan.Change(id) == nil {
 			continue
 		}
 		r := next.Template.Resource(id)
-		in := DecideInput{Next: next, LogicalID: id, Resources: m.resources, Type: m.types[r.Type]}
+		in := DecideInput{Next: next, LogicalID: id, Resources: m.resources, Schema: m.schemas[r.Type]}
 		if current, ok := m.resources[id]; ok {
 			in.Current = &current
 		}
@@ -130,7 +143,7 @@ func (m *stackModel) apply(t testing.TB, plan *Plan, next *Deployment) {
 	for id, r := range m.resources {
 		needs[id] = r.DependsOn
 	}
-	for _, id := range slices.Backward(topological(needs)) {
+	for _, id := range slices.Backward(Topological(needs)) {
 		if c := plan.Change(id); c != nil && c.Action == types.ChangeActionRemove {
 			m.done = append(m.done, "delete "+id)
 			delete(m.resources, id)

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"encoding/json"
@@ -15,16 +15,16 @@ import (
 // nestedStack is the type of nested stacks, which every update visits.
 const nestedStack = "AWS::CloudFormation::Stack"
 
-// NewPlan compares a template with the resources of a stack and returns the changes. It
+// New compares a template with the resources of a stack and returns the changes. It
 // returns an [*awswire.Error] for what the service rejects at the call.
-func NewPlan(in PlanInput) (*Plan, error) {
+func New(in Input) (*Plan, error) {
 	p := &planner{in: in, fates: map[string]fate{}, changes: map[string]*Change{}}
 	if in.Next != nil {
 		if err := p.refuseTypes(); err != nil {
 			return nil, err
 		}
-		p.graph = in.Next.graph()
-		for _, id := range topological(p.graph) {
+		p.graph = in.Next.Graph()
+		for _, id := range Topological(p.graph) {
 			if err := p.deploy(in.Next.Template.Resource(id)); err != nil {
 				return nil, err
 			}
@@ -55,7 +55,7 @@ const (
 )
 
 type planner struct {
-	in      PlanInput
+	in      Input
 	graph   map[string][]string // of the next template
 	fates   map[string]fate
 	changes map[string]*Change
@@ -65,7 +65,7 @@ type planner struct {
 // deletion failed is created again if the template has it again.
 func (p *planner) existing(id string) (Resource, bool) {
 	r, ok := p.in.Resources[id]
-	return r, ok && r.exists() && r.Status != types.ResourceStatusDeleteFailed
+	return r, ok && r.Exists() && r.Status != types.ResourceStatusDeleteFailed
 }
 
 func (p *planner) refuseTypes() error {
@@ -96,14 +96,14 @@ func (p *planner) references() template.References {
 
 // deploy plans one resource of the next template. Those that it needs are planned already.
 func (p *planner) deploy(r *template.Resource) error {
-	state, err := p.in.Next.desired(r, p.references())
+	state, err := p.in.Next.Desired(r, p.references())
 	if err != nil {
 		return err
 	}
 	was, ok := p.existing(r.LogicalID)
 	if !ok {
 		p.fates[r.LogicalID] = added
-		change := &Change{Action: types.ChangeActionAdd, LogicalID: r.LogicalID, Type: r.Type, After: state.context()}
+		change := &Change{Action: types.ChangeActionAdd, LogicalID: r.LogicalID, Type: r.Type, After: state.Context()}
 		if identifier, ok := p.in.Import[r.LogicalID]; ok {
 			change.Action, change.PhysicalID = types.ChangeActionImport, identifier
 		}
@@ -120,7 +120,7 @@ func (p *planner) deploy(r *template.Resource) error {
 	if len(change.Details) == 0 && was.Status != types.ResourceStatusUpdateFailed {
 		return nil
 	}
-	change.Before, change.After = before.context(), state.context()
+	change.Before, change.After = before.Context(), state.Context()
 	change.conclude(state.UpdateReplacePolicy)
 	p.fates[r.LogicalID] = change.fate()
 	p.changes[r.LogicalID] = change
@@ -129,18 +129,18 @@ func (p *planner) deploy(r *template.Resource) error {
 
 // before is the current resource, with secrets masked. If it is not in the previous template,
 // it is shown without its properties, because the secrets in them are unknown.
-func (p *planner) before(id string, was Resource) (desired, error) {
-	out := desired{
+func (p *planner) before(id string, was Resource) (Desired, error) {
+	out := Desired{
 		Properties: was.Properties, Metadata: was.Metadata,
 		DeletionPolicy: was.DeletionPolicy, UpdateReplacePolicy: was.UpdateReplacePolicy,
 	}
-	old := p.in.Previous.resource(id)
+	old := p.in.Previous.Resource(id)
 	switch {
 	case old == nil:
-		out.masked = map[string]any{}
-	case p.in.Previous.conceals(old, p.in.Resources):
+		out.Masked = map[string]any{}
+	case p.in.Previous.Conceals(old, p.in.Resources):
 		var err error
-		if out.masked, err = p.in.Previous.masked(old, Known{Resources: p.in.Resources, Outside: p.in.References}, p.in.Resources); err != nil {
+		if out.Masked, err = p.in.Previous.masked(old, Known{Resources: p.in.Resources, Outside: p.in.References}, p.in.Resources); err != nil {
 			return out, err
 		}
 	}
@@ -207,21 +207,21 @@ func (p *planner) removals() error {
 			Action: types.ChangeActionRemove, LogicalID: id, Type: was.Type, PhysicalID: was.PhysicalID,
 			PolicyAction: deletionPolicies[was.DeletionPolicy],
 		}
-		state := desired{DeletionPolicy: was.DeletionPolicy, UpdateReplacePolicy: was.UpdateReplacePolicy}
-		if old := p.in.Previous.resource(id); old != nil {
+		state := Desired{DeletionPolicy: was.DeletionPolicy, UpdateReplacePolicy: was.UpdateReplacePolicy}
+		if old := p.in.Previous.Resource(id); old != nil {
 			var err error
-			if state, err = p.in.Previous.desired(old, template.NoReferences{}); err != nil {
+			if state, err = p.in.Previous.Desired(old, template.NoReferences{}); err != nil {
 				return err
 			}
 		}
-		change.Before = state.context()
+		change.Before = state.Context()
 		p.changes[id] = change
 	}
 	return nil
 }
 
-// resource returns the active resource of a deployment, or nil.
-func (d *Deployment) resource(id string) *template.Resource {
+// Resource returns the active resource of a deployment, or nil.
+func (d *Deployment) Resource(id string) *template.Resource {
 	if d == nil {
 		return nil
 	}
@@ -231,19 +231,19 @@ func (d *Deployment) resource(id string) *template.Resource {
 	return nil
 }
 
-// desired is a resource as a template wants it.
-type desired struct {
+// Desired is a resource as a template wants it.
+type Desired struct {
 	Properties          map[string]any
 	Metadata            any
 	DeletionPolicy      string
 	UpdateReplacePolicy string
 
-	masked map[string]any // Properties to show; nil if they are shown unchanged
+	Masked map[string]any // Properties to show; nil if they are shown unchanged
 }
 
-// desired evaluates a resource with the known values.
-func (d *Deployment) desired(r *template.Resource, known template.References) (desired, error) {
-	var out desired
+// Desired evaluates a resource with the known values.
+func (d *Deployment) Desired(r *template.Resource, known template.References) (Desired, error) {
+	var out Desired
 	var err error
 	if out.DeletionPolicy, err = d.Scope.DeletionPolicy(r); err != nil {
 		return out, err
@@ -262,8 +262,8 @@ func (d *Deployment) desired(r *template.Resource, known template.References) (d
 	if out.Metadata, err = d.Scope.Metadata(r, known); err != nil {
 		return out, err
 	}
-	if resources := resourcesOf(known); d.conceals(r, resources) {
-		if out.masked, err = d.masked(r, known, resources); err != nil {
+	if resources := resourcesOf(known); d.Conceals(r, resources) {
+		if out.Masked, err = d.masked(r, known, resources); err != nil {
 			return out, err
 		}
 	}
@@ -275,20 +275,20 @@ func errUnknownProperties(id string) error {
 }
 
 // properties returns the properties to show, none as an empty map.
-func (d desired) properties() map[string]any {
+func (d Desired) Shown() map[string]any {
 	switch {
-	case d.masked != nil:
-		return d.masked
+	case d.Masked != nil:
+		return d.Masked
 	case d.Properties == nil:
 		return map[string]any{}
 	}
 	return d.Properties
 }
 
-// context is the resource as a change set shows it.
-func (d desired) context() json.RawMessage {
+// Context is the resource as a change set shows it.
+func (d Desired) Context() json.RawMessage {
 	out := map[string]any{}
-	out["Properties"] = shown(d.properties())
+	out["Properties"] = shown(d.Shown())
 	if d.Metadata != nil {
 		out["Metadata"] = shown(d.Metadata)
 	}

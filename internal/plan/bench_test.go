@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func BenchmarkPlan(b *testing.B) {
 		"none change": many("1"),
 	} {
 		b.Run(name, func(b *testing.B) {
-			m := newStackModel(testTypes(b))
+			m := newStackModel(testSchemas(b))
 			first, next := deployment(b, many("1"), nil), deployment(b, after, nil)
 			m.apply(b, m.plan(b, first), first)
 			b.ReportAllocs()

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"bytes"
@@ -12,55 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/template"
 )
-
-// thing is a type with every kind of property.
-const thing = `{
-	"typeName": "Acme::Test::Thing", "description": "A thing.", "additionalProperties": false,
-	"properties": {
-		"Id": {"type": "string"}, "Name": {"type": "string"}, "Size": {"type": "integer"}, "Class": {"type": "string"},
-		"Note": {"type": "string"}, "Secret": {"type": "string"},
-		"Network": {"type": "object", "properties": {"Zone": {"type": "string"}, "Speed": {"type": "string"}}, "additionalProperties": false},
-		"Tags": {"type": "array", "items": {"type": "object", "properties": {"Key": {"type": "string"}, "Value": {"type": "string"}}, "additionalProperties": false}}
-	},
-	"readOnlyProperties": ["/properties/Id"], "writeOnlyProperties": ["/properties/Secret"], "primaryIdentifier": ["/properties/Id"],
-	"createOnlyProperties": ["/properties/Name", "/properties/Network/Zone"], "conditionalCreateOnlyProperties": ["/properties/Class"],
-	"tagging": {"taggable": true, "tagOnCreate": true, "tagUpdatable": true, "cloudFormationSystemTags": true, "tagProperty": "/properties/Tags"},
-	"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}, "list": {"permissions": []}}
-}`
-
-func testTypes(t testing.TB) map[string]*operation.Type {
-	t.Helper()
-	rename := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Fixed", `"update": {"permissions": []}, `, "", `"taggable": true`, `"taggable": false`)
-	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
-`, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
-`)
-	named := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Named", `"primaryIdentifier": ["/properties/Id"]`, `"primaryIdentifier": ["/properties/Name"]`,
-		`"tagUpdatable": true`, `"tagUpdatable": false`)
-	out := map[string]*operation.Type{}
-	for _, source := range []string{thing, rename.Replace(thing), remade.Replace(thing), named.Replace(thing)} {
-		typ := typeOf(t, source)
-		out[typ.Name] = typ
-	}
-	return out
-}
-
-// resources writes a template of resources of the type Acme::Test::Thing: "A: {Properties…}".
-func things(lines ...string) string {
-	var b strings.Builder
-	b.WriteString("Resources:\n")
-	for _, line := range lines {
-		name, rest, _ := strings.Cut(line, ":")
-		rest = strings.TrimSpace(rest)
-		if !strings.Contains(rest, "Type:") {
-			rest = strings.Replace(rest, "{", "{Type: 'Acme::Test::Thing', ", 1)
-		}
-		b.WriteString("  " + name + ": " + rest + "\n")
-	}
-	return b.String()
-}
 
 // summary is a plan in few words: "Modify A True ReplaceAndDelete [Properties]".
 func summary(p *Plan) string {
@@ -142,7 +95,7 @@ func TestPlanOfPairs(t *testing.T) {
 			things("A: {Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: u}}"), "Modify A False [Properties]", "update A"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := newStackModel(testTypes(t))
+			m := newStackModel(testSchemas(t))
 			first := deployment(t, tc.before, nil)
 			m.apply(t, m.plan(t, first), first)
 			next := deployment(t, tc.after, nil)
@@ -159,10 +112,10 @@ func TestPlanOfPairs(t *testing.T) {
 }
 
 func TestPlanRefusesAnotherType(t *testing.T) {
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, things("A: {}", "B: {}", "C: {}"), nil)
 	m.apply(t, m.plan(t, first), first)
-	_, err := NewPlan(m.input(deployment(t, things("C: {Type: 'Acme::Test::Fixed'}", "B: {}", "A: {Type: 'Acme::Test::Fixed'}"), nil)))
+	_, err := New(m.input(deployment(t, things("C: {Type: 'Acme::Test::Fixed'}", "B: {}", "A: {Type: 'Acme::Test::Fixed'}"), nil)))
 	var refusal *awswire.Error
 	want := "Update of resource type is not permitted. The new template modifies resource type of the following resources: [A, C]"
 	if !errors.As(err, &refusal) || refusal.Code != "ValidationError" || refusal.Message != want {
@@ -171,7 +124,7 @@ func TestPlanRefusesAnotherType(t *testing.T) {
 }
 
 func TestPlanOfTags(t *testing.T) {
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	source := things("A: {Properties: {Size: 1}}", "B: {Type: 'Acme::Test::Fixed'}")
 	first := deployment(t, source, nil)
 	m.apply(t, m.plan(t, first), first)
@@ -189,7 +142,7 @@ func TestPlanOfTags(t *testing.T) {
 
 func TestPlanOfParameters(t *testing.T) {
 	source := "Parameters: {P: {Type: String, Default: d}}\n" + things("A: {Properties: {Note: !Sub 'x-${P}'}}")
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, source, map[string]string{"P": "one"})
 	m.apply(t, m.plan(t, first), first)
 	plan := m.plan(t, deployment(t, source, map[string]string{"P": "two"}))
@@ -212,7 +165,7 @@ func TestPlanOfParameters(t *testing.T) {
 
 func TestPlanMasksNoEcho(t *testing.T) {
 	source := "Parameters: {P: {Type: String, NoEcho: true}}\n" + things("A: {Properties: {Secret: !Ref P, Note: !Sub 'a-${P}-b', Size: 1}}")
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, source, map[string]string{"P": "hunter2"})
 	created := m.plan(t, first)
 	m.apply(t, created, first)
@@ -238,7 +191,7 @@ func TestPlanMasksNoEcho(t *testing.T) {
 }
 
 func TestPlanAfterFailures(t *testing.T) {
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, things("A: {Properties: {Size: 1}}", "B: {Properties: {Size: 1}}"), nil)
 	m.apply(t, m.plan(t, first), first)
 	for id, status := range map[string]types.ResourceStatus{"A": types.ResourceStatusCreateFailed, "B": types.ResourceStatusUpdateFailed} {
@@ -284,7 +237,7 @@ func TestKnownAttributes(t *testing.T) {
 }
 
 func TestPlanWritten(t *testing.T) {
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, things("A: {Properties: {Name: a, Note: n}}", "B: {Properties: {Note: !GetAtt A.Note}}", "C: {}", "E: {DeletionPolicy: Retain}"), nil)
 	m.apply(t, m.plan(t, first), first)
 	next := deployment(t, things("A: {Properties: {Name: a, Note: m, Class: c}}", "B: {Properties: {Note: !GetAtt A.Note}}", "D: {}")+"Outputs: {O: {Value: x}}\n", nil)
@@ -317,7 +270,7 @@ func TestPlanWritten(t *testing.T) {
 }
 
 func TestShownValues(t *testing.T) {
-	m := newStackModel(testTypes(t))
+	m := newStackModel(testSchemas(t))
 	first := deployment(t, things("A: {Properties: {Note: n, Network: {Speed: x}}}"), nil)
 	m.apply(t, m.plan(t, first), first)
 	plan := m.plan(t, deployment(t, things("A: {Properties: {Size: 1, Network: {Speed: y}}}"), nil))
@@ -355,5 +308,21 @@ func TestDecideNeedsKnownValues(t *testing.T) {
 	}
 	if _, err := Decide(DecideInput{Next: next, LogicalID: "C"}); err == nil {
 		t.Error("a resource that the template does not have is decided")
+	}
+}
+
+// TestReorderedList takes a list in another order for another value, also one whose order does not count for drift.
+func TestReorderedList(t *testing.T) {
+	s := schemaFrom(t, `{"typeName": "Acme::Test::Set", "description": "d", "additionalProperties": false,
+		"properties": {"Id": {"type": "string"}, "Zones": {"type": "array", "insertionOrder": false, "uniqueItems": true, "items": {"type": "string"}}},
+		"primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"], "createOnlyProperties": ["/properties/Zones"],
+		"handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "update": {"permissions": []}, "delete": {"permissions": []}}}`)
+	list := func(items ...any) map[string]any { return map[string]any{"Zones": items} }
+	found := Differences(list("a", "b"), list("b", "a"), s)
+	if len(found) != 1 || found[0].Recreation != types.RequiresRecreationAlways {
+		t.Errorf("%+v", found)
+	}
+	if found := Differences(list("a", "b"), list("a", "b"), s); found != nil {
+		t.Errorf("unchanged: %+v", found)
 	}
 }

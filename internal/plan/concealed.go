@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"slices"
@@ -14,23 +14,28 @@ type concealed struct {
 	resources map[string]Resource
 }
 
+// Conceal returns what answers as refs does, with masks for what is not shown of some resources.
+func Conceal(refs template.References, resources map[string]Resource) template.References {
+	return concealed{refs, resources}
+}
+
 // GetAtt implements [template.References].
 func (c concealed) GetAtt(logicalID, attribute string) (any, bool, error) {
 	value, known, err := c.References.GetAtt(logicalID, attribute)
-	if err == nil && known && c.resources[logicalID].conceals() {
+	if err == nil && known && c.resources[logicalID].Conceals() {
 		return template.Mask, true, nil
 	}
 	return value, known, err
 }
 
-// conceals reports whether the attributes of a resource are not shown.
-func (r Resource) conceals() bool {
+// Conceals reports whether the attributes of a resource are not shown.
+func (r Resource) Conceals() bool {
 	return customresource.IsType(r.Type) && customresource.Hidden(r.Model)
 }
 
-// conceals reports whether the properties of a resource depend on what is not shown: NoEcho
+// Conceals reports whether the properties of a resource depend on what is not shown: NoEcho
 // parameters, and custom resources whose provider set NoEcho.
-func (d *Deployment) conceals(r *template.Resource, resources map[string]Resource) bool {
+func (d *Deployment) Conceals(r *template.Resource, resources map[string]Resource) bool {
 	return d.Scope.HasNoEcho(r) || len(d.concealing(r, resources)) > 0
 }
 
@@ -40,7 +45,7 @@ func (d *Deployment) concealing(r *template.Resource, resources map[string]Resou
 		return nil
 	}
 	for _, on := range d.Scope.Dependencies(r) {
-		if on.Kind == template.DependsOnAttribute && resources[on.Name].conceals() {
+		if on.Kind == template.DependsOnAttribute && resources[on.Name].Conceals() {
 			names = append(names, on.Name)
 		}
 	}
@@ -57,7 +62,7 @@ func (d *Deployment) hasCustom() bool {
 
 // masked evaluates the properties of a resource as they are shown.
 func (d *Deployment) masked(r *template.Resource, refs template.References, resources map[string]Resource) (map[string]any, error) {
-	value, err := d.Scope.Masked(r, concealed{refs, resources})
+	value, err := d.Scope.Masked(r, Conceal(refs, resources))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"maps"
@@ -15,8 +15,8 @@ type detailer struct {
 	*planner
 	resource *template.Resource
 	was      Resource
-	before   desired
-	state    desired
+	before   Desired
+	state    Desired
 	causes   causes
 }
 
@@ -24,14 +24,14 @@ type detailer struct {
 // differ when a resource that they refer to has changed.
 func (d *detailer) properties() []Detail {
 	var out []Detail
-	typ := d.in.Types[d.resource.Type]
+	of := d.in.Schemas[d.resource.Type]
 	differ := map[string]bool{}
-	for _, diff := range differences(d.was.Properties, d.state.Properties, typ) {
+	for _, diff := range Differences(d.was.Properties, d.state.Properties, of) {
 		differ[diff.name] = true
 		base := Detail{
 			Attribute: types.ResourceAttributeProperties, Name: diff.name, Path: document.Pointer{"Properties", diff.name}.String(),
-			RequiresRecreation: diff.recreation, AttributeChangeType: diff.change,
-			BeforeValue: shownText(d.before.properties()[diff.name]), AfterValue: shownText(d.state.properties()[diff.name]),
+			RequiresRecreation: diff.Recreation, AttributeChangeType: diff.change,
+			BeforeValue: ShownText(d.before.Shown()[diff.name]), AfterValue: ShownText(d.state.Shown()[diff.name]),
 		}
 		out = append(out, d.explain(base, d.causes.of("Properties", diff.name))...)
 	}
@@ -41,7 +41,7 @@ func (d *detailer) properties() []Detail {
 		}
 		base := Detail{
 			Attribute: types.ResourceAttributeProperties, Name: name,
-			RequiresRecreation: recreation(typ, name, d.was.Properties[name], template.Unknown),
+			RequiresRecreation: Recreation(of, name, d.was.Properties[name], template.Unknown),
 		}
 		for _, c := range d.causes.of("Properties", name) {
 			if detail, ok := d.dueTo(base, c); ok && detail.View == WithoutValues {
@@ -108,8 +108,8 @@ func (d Detail) withoutValues() Detail {
 
 // tags returns the detail of the stack's tags, which reach the resources that take them.
 func (d *detailer) tags() []Detail {
-	typ := d.in.Types[d.resource.Type]
-	if d.in.Previous == nil || !taggable(typ) || maps.Equal(d.in.Previous.Tags, d.in.Next.Tags) {
+	of := d.in.Schemas[d.resource.Type]
+	if d.in.Previous == nil || !Taggable(of) || maps.Equal(d.in.Previous.Tags, d.in.Next.Tags) {
 		return nil
 	}
 	return []Detail{{
@@ -122,7 +122,7 @@ func (d *detailer) tags() []Detail {
 // when the resource is done, and is no reason to visit it.
 func (d *detailer) metadata() []Detail {
 	before, after := d.was.Metadata, d.state.Metadata
-	if template.HasUnknown(after) || equalValues(before, after) {
+	if template.HasUnknown(after) || Equal(before, after) {
 		return nil
 	}
 	base := attributeDetail(types.ResourceAttributeMetadata, before, after)
@@ -134,7 +134,7 @@ func attributeDetail(attribute types.ResourceAttribute, before, after any) Detai
 	d := Detail{
 		Attribute: attribute, RequiresRecreation: types.RequiresRecreationNever, Path: "/" + string(attribute),
 		ChangeSource: types.ChangeSourceDirectModification, Evaluation: types.EvaluationTypeStatic,
-		AttributeChangeType: types.AttributeChangeTypeModify, BeforeValue: shownText(before), AfterValue: shownText(after),
+		AttributeChangeType: types.AttributeChangeTypeModify, BeforeValue: ShownText(before), AfterValue: ShownText(after),
 	}
 	switch {
 	case before == nil || before == "":
@@ -155,7 +155,7 @@ func (d *detailer) attributes() []Detail {
 	}
 	policy(types.ResourceAttributeDeletionPolicy, d.was.DeletionPolicy, d.state.DeletionPolicy)
 	policy(types.ResourceAttributeUpdateReplacePolicy, d.was.UpdateReplacePolicy, d.state.UpdateReplacePolicy)
-	old := d.in.Previous.resource(d.resource.LogicalID)
+	old := d.in.Previous.Resource(d.resource.LogicalID)
 	if old == nil {
 		return out
 	}
@@ -166,7 +166,7 @@ func (d *detailer) attributes() []Detail {
 		{types.ResourceAttributeCreationPolicy, old.CreationPolicy, d.resource.CreationPolicy},
 		{types.ResourceAttributeUpdatePolicy, old.UpdatePolicy, d.resource.UpdatePolicy},
 	} {
-		if before, now := pair.before.Any(), pair.now.Any(); !equalValues(before, now) {
+		if before, now := pair.before.Any(), pair.now.Any(); !Equal(before, now) {
 			out = append(out, attributeDetail(pair.attribute, before, now))
 		}
 	}

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func (c *Change) shown(values bool) *types.ResourceChange {
 		Replacement: c.Replacement, PolicyAction: c.PolicyAction, ModuleInfo: c.Module,
 		Scope: []types.ResourceAttribute{}, Details: []types.ResourceChangeDetail{},
 	}
-	out.PhysicalResourceId, out.ChangeSetId = optional(c.PhysicalID), optional(c.ChangeSet)
+	out.PhysicalResourceId, out.ChangeSetId = text(c.PhysicalID), text(c.ChangeSet)
 	for _, d := range c.Details {
 		if d.View == "" || (d.View == WithValues) == values {
 			out.Details = append(out.Details, d.shown(values))
@@ -41,17 +41,18 @@ func (c *Change) shown(values bool) *types.ResourceChange {
 	}
 	slices.Sort(out.Scope)
 	if values {
-		out.BeforeContext, out.AfterContext = text(c.Before), text(c.After)
+		out.BeforeContext, out.AfterContext = text(string(c.Before)), text(string(c.After))
 	}
 	c.showLive(out, values)
 	return out
 }
 
-func text(data []byte) *string {
-	if data == nil {
+// text is a member of an answer, nil for none.
+func text(s string) *string {
+	if s == "" {
 		return nil
 	}
-	return aws.String(string(data))
+	return &s
 }
 
 func (d Detail) shown(values bool) types.ResourceChangeDetail {

@@ -1,4 +1,4 @@
-package stack
+package plan
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func TestPlansAsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := publishedTypes(t, "AWS::SNS::Topic", "AWS::SSM::Parameter", "AWS::S3::Bucket")
+	known := publishedSchemas(t, "AWS::SNS::Topic", "AWS::SSM::Parameter", "AWS::S3::Bucket")
 	compared := 0
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -1,12 +1,12 @@
-package stack
+package plan
 
 import (
 	"maps"
 	"slices"
 )
 
-// graph returns what each resource of the deployment needs.
-func (d *Deployment) graph() map[string][]string {
+// Graph returns what each resource of the deployment needs.
+func (d *Deployment) Graph() map[string][]string {
 	out := map[string][]string{}
 	for _, r := range d.Scope.ActiveResources() {
 		out[r.LogicalID] = d.Scope.Needs(r)
@@ -14,9 +14,9 @@ func (d *Deployment) graph() map[string][]string {
 	return out
 }
 
-// topological returns the nodes of a graph so that each comes after those that it needs, as
+// Topological returns the nodes of a graph so that each comes after those that it needs, as
 // far as there are no cycles; among equals in alphabetical order.
-func topological(graph map[string][]string) []string {
+func Topological(graph map[string][]string) []string {
 	out := make([]string, 0, len(graph))
 	done := make(map[string]bool, len(graph))
 	type frame struct {

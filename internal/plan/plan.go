@@ -1,4 +1,8 @@
-package stack
+// Package plan computes what an operation on a stack does, from the processed template, what the stack has and what
+// was requested.
+//
+// It is pure: it reads no row, waits for nothing and knows no time.
+package plan
 
 import (
 	"encoding/json"
@@ -8,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -16,7 +20,7 @@ import (
 type Resource struct {
 	LogicalID  string
 	Type       string
-	Version    string // operation.Type.Version
+	Version    string // of the type that made it
 	PhysicalID string
 
 	// Properties are those of the template as they were last sent to the handler, evaluated,
@@ -33,9 +37,9 @@ type Resource struct {
 	Status types.ResourceStatus
 }
 
-// exists reports whether the resource is one that an update starts from. One whose creation
+// Exists reports whether the resource is one that an update starts from. One whose creation
 // failed is made anew.
-func (r Resource) exists() bool {
+func (r Resource) Exists() bool {
 	switch r.Status {
 	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
 		return false
@@ -56,12 +60,12 @@ type Deployment struct {
 	}
 }
 
-// PlanInput is what a plan is made of.
-type PlanInput struct {
+// Input is what a plan is made of.
+type Input struct {
 	Previous  *Deployment // nil for a new stack
 	Resources map[string]Resource
-	Next      *Deployment // nil to delete the stack
-	Types     map[string]*operation.Type
+	Next      *Deployment               // nil to delete the stack
+	Schemas   map[string]*schema.Schema // of types, by name; those without a schema are missing
 
 	// Import are the physical ids of the resources that are not created but imported, by
 	// their logical ids.
@@ -155,4 +159,59 @@ type Detail struct {
 	BeforeValue         string                    `json:"beforeValue,omitempty"`
 	AfterValue          string                    `json:"afterValue,omitempty"`
 	View                View                      `json:"view,omitempty"`
+}
+
+// Incidental reports whether a resource is only visited because every update visits it, or
+// because of the tags of the stack.
+func (c *Change) Incidental() bool {
+	return len(c.Details) > 0 && !slices.ContainsFunc(c.Details, func(d Detail) bool {
+		return d.ChangeSource != types.ChangeSourceAutomatic && d.Attribute != types.ResourceAttributeTags
+	})
+}
+
+// Imported are the resources that a plan imports, with their physical ids.
+func (p *Plan) Imported() map[string]string {
+	out := map[string]string{}
+	for _, c := range p.Changes {
+		if c.Action == types.ChangeActionImport {
+			out[c.LogicalID] = c.PhysicalID
+		}
+	}
+	return out
+}
+
+// References answers for the resources of a stack with what is certain before the plan is done.
+func (p *Plan) References(input Input) template.References {
+	return certain{p, Known{
+		Resources: input.Resources, Outside: input.References,
+		Open: func(id string) bool {
+			c := p.Change(id)
+			return c != nil && (c.Action != types.ChangeActionModify || c.Replacement != types.ReplacementFalse)
+		},
+	}}
+}
+
+// certain resolves no attribute of a resource that changes.
+type certain struct {
+	plan *Plan
+	Known
+}
+
+// GetAtt implements [template.References].
+func (c certain) GetAtt(logicalID, attribute string) (any, bool, error) {
+	if change := c.plan.Change(logicalID); change != nil && change.fate() != stays {
+		return nil, false, nil
+	}
+	return c.Known.GetAtt(logicalID, attribute)
+}
+
+// ChildSets are the change sets of the nested stacks that a plan changes, by logical id.
+func (p *Plan) ChildSets() map[string]string {
+	out := map[string]string{}
+	for _, c := range p.Changes {
+		if c.ChangeSet != "" {
+			out[c.LogicalID] = c.ChangeSet
+		}
+	}
+	return out
 }
