@@ -109,7 +109,7 @@ func (d Detail) withoutValues() Detail {
 // tags returns the detail of the stack's tags, which reach the resources that take them.
 func (d *detailer) tags() []Detail {
 	of := d.in.Schemas[d.resource.Type]
-	if d.in.Previous == nil || !Taggable(of) || maps.Equal(d.in.Previous.Tags, d.in.Next.Tags) {
+	if d.in.Previous == nil || !Taggable(of) || maps.Equal(d.in.Tags, d.in.Next.Tags) {
 		return nil
 	}
 	return []Detail{{
@@ -175,7 +175,7 @@ func (d *detailer) attributes() []Detail {
 
 // automatic is the reason for which a nested stack changes with every update.
 func (d *detailer) automatic() []Detail {
-	if d.resource.Type != nestedStack || d.in.Unchanged[d.resource.LogicalID] {
+	if d.resource.Type != NestedStack || d.in.Unchanged[d.resource.LogicalID] {
 		return nil
 	}
 	return []Detail{{

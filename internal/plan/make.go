@@ -12,13 +12,13 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// nestedStack is the type of nested stacks, which every update visits.
-const nestedStack = "AWS::CloudFormation::Stack"
+// NestedStack is the type of nested stacks, which every update visits.
+const NestedStack = "AWS::CloudFormation::Stack"
 
 // New compares a template with the resources of a stack and returns the changes. It
 // returns an [*awswire.Error] for what the service rejects at the call.
 func New(in Input) (*Plan, error) {
-	p := &planner{in: in, fates: map[string]fate{}, changes: map[string]*Change{}}
+	p := &planner{in: in, fates: map[string]fate{}, changes: map[string]*Change{}, bounds: map[string]bound{}}
 	if in.Next != nil {
 		if err := p.refuseTypes(); err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func New(in Input) (*Plan, error) {
 	if err := p.removals(); err != nil {
 		return nil, err
 	}
-	plan := &Plan{Changes: make([]Change, 0, len(p.changes))}
+	plan := &Plan{Changes: make([]Change, 0, len(p.changes)), Main: p.main()}
 	for _, id := range slices.Sorted(maps.Keys(p.changes)) {
 		plan.Changes = append(plan.Changes, *p.changes[id])
 	}
@@ -59,6 +59,59 @@ type planner struct {
 	graph   map[string][]string // of the next template
 	fates   map[string]fate
 	changes map[string]*Change
+	bounds  map[string]bound
+}
+
+// A bound is the most that is done with a resource of the next template, and whether that is certain.
+type bound struct {
+	most    Action
+	certain bool
+}
+
+// main are the steps of the main phase, with their bounds.
+func (p *planner) main() []Step {
+	if p.in.Next == nil {
+		return nil
+	}
+	steps := p.in.Next.steps(p.in.Import)
+	for i := range steps {
+		b := p.bounds[steps[i].LogicalID]
+		steps[i].Most, steps[i].Certain = b.most, b.certain
+	}
+	return steps
+}
+
+// boundOf is the most that is done with a resource that exists. What it takes from others that may change, and the
+// values of dynamic references, are known only at its step. Even an identifier may be another one after an update.
+func (d *detailer) boundOf() bound {
+	of := d.in.Schemas[d.resource.Type]
+	changed := len(Differences(d.was.Properties, d.state.Properties, of)) > 0
+	b := bound{
+		changeOf(d.was, d.resource.Type, d.state, of, !maps.Equal(d.in.Tags, d.in.Next.Tags)),
+		!template.HasUnknown(any(d.state.Properties)) && (changed || d.resource.Type != NestedStack),
+	}
+	may := func(change Action) {
+		b.certain = false
+		if change.beyond(b.most) {
+			b.most = change
+		}
+	}
+	for name, value := range d.state.Properties {
+		for _, c := range d.causes.of("Properties", name) {
+			if c.parameter != "" || d.bounds[c.resource].most == None {
+				continue
+			}
+			if Recreation(of, name, d.was.Properties[name], template.Unknown) == types.RequiresRecreationAlways {
+				may(replacement(of))
+			} else {
+				may(Update)
+			}
+		}
+		if slices.ContainsFunc(template.DynamicReferences(value), func(ref template.DynamicReference) bool { return ref.Service == "ssm" }) {
+			may(Update)
+		}
+	}
+	return b
 }
 
 // existing returns the resource that an update of the logical id starts from. One whose
@@ -108,6 +161,10 @@ func (p *planner) deploy(r *template.Resource) error {
 			change.Action, change.PhysicalID = types.ChangeActionImport, identifier
 		}
 		p.changes[r.LogicalID] = change
+		p.bounds[r.LogicalID] = bound{Create, true}
+		if change.Action == types.ChangeActionImport {
+			p.bounds[r.LogicalID] = bound{Import, true}
+		}
 		return nil
 	}
 	before, err := p.before(r.LogicalID, was)
@@ -116,6 +173,7 @@ func (p *planner) deploy(r *template.Resource) error {
 	}
 	change := &Change{Action: types.ChangeActionModify, LogicalID: r.LogicalID, Type: r.Type, PhysicalID: was.PhysicalID}
 	d := detailer{planner: p, resource: r, was: was, before: before, state: state, causes: p.in.Next.causesOf(r)}
+	p.bounds[r.LogicalID] = d.boundOf()
 	change.Details = slices.Concat(d.properties(), d.tags(), d.metadata(), d.attributes(), d.automatic())
 	if len(change.Details) == 0 && was.Status != types.ResourceStatusUpdateFailed {
 		return nil

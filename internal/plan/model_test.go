@@ -104,7 +104,11 @@ func bind(t testing.TB, parsed *template.Template, parameters map[string]string,
 }
 
 func (m *stackModel) input(next *Deployment) Input {
-	return Input{Previous: m.deployed, Resources: m.resources, Next: next, Schemas: m.schemas}
+	tags := next.Tags
+	if m.deployed != nil {
+		tags = m.deployed.Tags
+	}
+	return Input{Tags: tags, Previous: m.deployed, Resources: m.resources, Next: next, Schemas: m.schemas}
 }
 
 func (m *stackModel) plan(t testing.TB, next *Deployment) *Plan {
@@ -126,14 +130,14 @@ func (m *stackModel) apply(t testing.TB, plan *Plan, next *Deployment) {
 			continue
 		}
 		r := next.Template.Resource(id)
-		in := DecideInput{Next: next, LogicalID: id, Resources: m.resources, Schema: m.schemas[r.Type]}
+		in := RefineInput{Next: next, Resources: m.resources, Schema: m.schemas[r.Type]}
 		if current, ok := m.resources[id]; ok {
 			in.Current = &current
 		}
 		if m.deployed != nil {
 			in.PreviousTags = m.deployed.Tags
 		}
-		decision, err := Decide(in)
+		decision, err := Step{LogicalID: id, Action: Deploy}.Refine(in)
 		if err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
@@ -152,13 +156,13 @@ func (m *stackModel) apply(t testing.TB, plan *Plan, next *Deployment) {
 	m.deployed = next
 }
 
-func (m *stackModel) do(id, typeName string, d Decision) {
+func (m *stackModel) do(id, typeName string, d Refined) {
 	r := m.resources[id]
 	r.LogicalID, r.Type = id, typeName
-	if d.Verb != DoNothing {
-		m.done = append(m.done, string(d.Verb)+" "+id)
+	if d.Action != None {
+		m.done = append(m.done, string(d.Action)+" "+id)
 	}
-	if d.Verb == DoCreate || d.Verb == DoReplace || d.Verb == DoRemake {
+	if d.Action == Create || d.Action == Replace || d.Action == Remake {
 		m.made++
 		r.PhysicalID = m.identify(id, typeName, d.Properties)
 		r.Status = types.ResourceStatusCreateComplete

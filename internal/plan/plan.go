@@ -64,6 +64,7 @@ type Deployment struct {
 type Input struct {
 	Previous  *Deployment // nil for a new stack
 	Resources map[string]Resource
+	Tags      map[string]string         // of the stack, when the resources were provisioned
 	Next      *Deployment               // nil to delete the stack
 	Schemas   map[string]*schema.Schema // of types, by name; those without a schema are missing
 
@@ -82,6 +83,10 @@ type Input struct {
 // A Plan lists the changes of each resource, with their causes.
 type Plan struct {
 	Changes []Change `json:"changes"` // sorted by logical id
+
+	// Main are the steps of the main phase, one for each resource of the template. Their execution does no more than
+	// they say.
+	Main []Step `json:"main,omitempty"`
 
 	// Stack names what else is to change: "Outputs", "Parameters", "Tags". With no change
 	// of a resource either there is nothing to do.

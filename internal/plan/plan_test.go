@@ -294,19 +294,19 @@ func TestShownValues(t *testing.T) {
 	}
 }
 
-func TestDecideNeedsKnownValues(t *testing.T) {
+func TestRefineNeedsKnownValues(t *testing.T) {
 	next := deployment(t, things("A: {Properties: {Note: !Ref B}}", "B: {}"), nil)
-	if _, err := Decide(DecideInput{Next: next, LogicalID: "A", Resources: map[string]Resource{}}); err == nil || !strings.Contains(err.Error(), "unknown value") {
+	if _, err := (Step{LogicalID: "A"}).Refine(RefineInput{Next: next, Resources: map[string]Resource{}}); err == nil || !strings.Contains(err.Error(), "unknown value") {
 		t.Errorf("B is not done: %v", err)
 	}
 	next = deployment(t, things("A: {Properties: {Note: !GetAtt B.Other}}", "B: {}"), nil)
-	_, err := Decide(DecideInput{Next: next, LogicalID: "A", Resources: map[string]Resource{"B": {LogicalID: "B", Type: "Acme::Test::Thing"}}})
+	_, err := Step{LogicalID: "A"}.Refine(RefineInput{Next: next, Resources: map[string]Resource{"B": {LogicalID: "B", Type: "Acme::Test::Thing"}}})
 	var missing *AttributeError
 	var at *template.ReferenceError
 	if !errors.As(err, &missing) || !errors.As(err, &at) || missing.Error() != "Resource type Acme::Test::Thing does not support attribute {Other}." {
 		t.Errorf("B has no such attribute: %v", err)
 	}
-	if _, err := Decide(DecideInput{Next: next, LogicalID: "C"}); err == nil {
+	if _, err := (Step{LogicalID: "C"}).Refine(RefineInput{Next: next}); err == nil {
 		t.Error("a resource that the template does not have is decided")
 	}
 }

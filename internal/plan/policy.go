@@ -10,8 +10,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
-// A policy is a stack policy: which resources an update may modify, replace or delete.
-type policy struct{ statements []statement }
+// A Policy is a stack policy: which resources an update may modify, replace or delete.
+type Policy struct{ statements []statement }
 
 // A statement allows or denies actions on resources.
 type statement struct {
@@ -47,12 +47,12 @@ func words(raw json.RawMessage) ([]string, error) {
 }
 
 // ParsePolicy reads a stack policy. The empty object is no policy: it allows everything.
-func ParsePolicy(text string) (*policy, error) {
+func ParsePolicy(text string) (*Policy, error) {
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &document); err != nil || document == nil {
 		return nil, errPolicy
 	}
-	p := &policy{}
+	p := &Policy{}
 	if len(document) == 0 {
 		return p, nil
 	}
@@ -155,9 +155,12 @@ func (s statement) matches(action, logicalID, typeName string) bool {
 	})
 }
 
-// Denies returns why a policy does not allow an action, "" if it does: an explicit denial
-// counts more than any permission.
-func (p *policy) Denies(action, logicalID, typeName string) string {
+// denies returns why a policy does not allow an action, "" if it does: an explicit denial
+// counts more than any permission. Nil allows everything.
+func (p *Policy) denies(action, logicalID, typeName string) string {
+	if p == nil {
+		return ""
+	}
 	allowed := len(p.statements) == 0
 	for i, s := range p.statements {
 		if !s.matches(action, logicalID, typeName) {
@@ -173,6 +176,3 @@ func (p *policy) Denies(action, logicalID, typeName string) string {
 	}
 	return fmt.Sprintf(reasonPolicyDefault, action, logicalID)
 }
-
-// PolicyAction is what policies call the verbs that they may forbid.
-var PolicyAction = map[Verb]string{DoUpdate: "Update:Modify", DoReplace: "Update:Replace", DoRemake: "Update:Replace"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -109,7 +110,7 @@ func TestIdentifierWakesNobody(t *testing.T) {
 
 // TestMoved checks which changes of a step the stack has to look at.
 func TestMoved(t *testing.T) {
-	running := stepRow{State: stepRunning, Action: actionCreate}
+	running := stepRow{State: stepRunning, Action: plan.Create}
 	for _, test := range []struct {
 		name   string
 		change func(s *stepRow)

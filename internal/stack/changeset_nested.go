@@ -370,10 +370,3 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 	begin.changeSet, s.ChangeSetID = current.ARN, current.ARN
 	return nil
 }
-
-// unvisited reports whether a nested stack is left alone because its change set was found to
-// have no changes.
-func (r *run) unvisited(t *target, x *resourceRow) bool {
-	return r.options.NestedPlanned && t.verb == plan.DoUpdate && t.res.Type == stackType && r.options.Nested[t.res.LogicalID] == "" &&
-		x.Status != types.ResourceStatusUpdateFailed && len(plan.Differences(x.Properties.Get(), t.properties, t.typ.Schema)) == 0
-}

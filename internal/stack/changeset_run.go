@@ -11,6 +11,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -166,6 +167,25 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 	}
 	_, err := e.begin(ctx, tx, s, begin)
 	return err
+}
+
+// plannedMain are the steps that the change set of an operation planned, nil for none. The template of a nested
+// stack may be another one than was planned, if values of its parameters were not known then.
+func (e *Engine) plannedMain(ctx context.Context, s *stackRow, op *operationRow, p *prepared) ([]plan.Step, error) {
+	if op.ChangeSetID == "" {
+		return nil, nil
+	}
+	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "account = ? AND region = ? AND arn = ?", s.Account, s.Region, op.ChangeSetID)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if now := p.rows[op.DeploymentID]; c.DeploymentID != op.DeploymentID {
+		row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+		if err != nil || row == nil || row.Processed != now.Processed || !row.Parameters.Equal(now.Parameters) {
+			return nil, err
+		}
+	}
+	return c.Plan.Get().Main, nil
 }
 
 // obsolete marks the change sets of a stack that something else has changed.

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -46,22 +47,22 @@ func (e *Engine) hooksFor(ctx context.Context, s *stackRow) (hook.Set, error) {
 }
 
 // hookPoints are the invocation points of steps. A replacement is an update of the resource.
-var hookPoints = map[action]invoke.Action{
-	actionCreate: invoke.CreatePreProvision, actionUpdate: invoke.UpdatePreProvision, actionReplace: invoke.UpdatePreProvision,
-	actionRemake: invoke.UpdatePreProvision, actionDelete: invoke.DeletePreProvision,
+var hookPoints = map[plan.Action]invoke.Action{
+	plan.Create: invoke.CreatePreProvision, plan.Update: invoke.UpdatePreProvision, plan.Replace: invoke.UpdatePreProvision,
+	plan.Remake: invoke.UpdatePreProvision, plan.Delete: invoke.DeletePreProvision,
 }
 
 // hookedCall starts the operation of a step when the hooks that see the resource let it pass.
 // The properties are those of the resource after and before. It reports whether there are no hooks to wait for.
 func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) bool {
 	r.call(s, typ, request)
-	if len(r.prepared.hooks) == 0 || r.options.Backward || s.Action == actionDelete && !r.deletesStack() {
+	if len(r.prepared.hooks) == 0 || r.options.Backward || s.Action == plan.Delete && !r.deletesStack() {
 		return true
 	}
 	target := hook.Target{
 		Kind: hook.Resource, Name: typ.Name, Action: hookPoints[s.Action], LogicalID: s.LogicalID, StackName: r.stack.Name, RoleARN: r.stack.RoleARN,
 	}
-	if s.Action == actionRemake {
+	if s.Action == plan.Remake {
 		target.Name = r.next.Template.Resource(s.LogicalID).Type
 	}
 	hooks := r.prepared.hooks.For(target)
@@ -214,17 +215,17 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 		return false, errors.Join(p.write(ctx, tx), e.wakeStack(ctx, tx, op.StackID))
 	}
 	p.turn(s, hooked, hooksComplete[s.Action])
-	if s.Action == actionRemake {
+	if s.Action == plan.Remake {
 		p.turn(s, removes, "")
 	}
 	return true, p.write(ctx, tx) // the step goes on: there is nothing for the stack to do
 }
 
 // hooksComplete are the reasons of rows that all hooks have let pass.
-var hooksComplete = map[action]string{
-	actionCreate: "Hook invocations complete.  Resource creation initiated", actionUpdate: "Hook invocations complete.  Resource update initiated",
-	actionReplace: "Hook invocations complete.  Resource update initiated", actionRemake: "Hook invocations complete.  Resource update initiated",
-	actionDelete: "Hook invocations complete.  Resource deletion initiated",
+var hooksComplete = map[plan.Action]string{
+	plan.Create: "Hook invocations complete.  Resource creation initiated", plan.Update: "Hook invocations complete.  Resource update initiated",
+	plan.Replace: "Hook invocations complete.  Resource update initiated", plan.Remake: "Hook invocations complete.  Resource update initiated",
+	plan.Delete: "Hook invocations complete.  Resource deletion initiated",
 }
 
 // OnStacks is the owner of evaluations of stacks.

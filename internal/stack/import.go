@@ -424,7 +424,7 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 	x := &resourceRow{StackID: r.stack.ID, LogicalID: t.res.LogicalID, Origin: store.JSONOf(origin{Kind: originImported}), CreatedAt: r.now}
 	r.resources[x.LogicalID] = x
 	x.restore(t.after)
-	x.PhysicalID, t.step.Action, t.step.PhysicalID = identifier, actionImport, identifier
+	x.PhysicalID, t.step.Action, t.step.PhysicalID = identifier, plan.Import, identifier
 	r.turn(t.step, begins, reasonImportStarted)
 	if problem != "" {
 		x.PhysicalID = ""

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/plan"
 )
 
 // A phase is a stage of an operation. A stage has a step for each resource that it may
@@ -29,26 +31,12 @@ const (
 	phaseStopping phase = "stopping"
 )
 
-// An action is what a step does.
-type action string
-
-// The actions of steps. A step starts as actionDeploy, which becomes one of the others when
-// its dependencies are done, because only then its changes are known.
+// The actions of steps that become another one, which no plan has. A step that plans say to deploy becomes one of
+// those that [plan.Step.Refine] decides.
 const (
-	actionDeploy  action = "deploy"
-	actionCreate  action = "create"
-	actionUpdate  action = "update"
-	actionReplace action = "replace" // create the successor
-	actionRemake  action = "remake"  // delete, then create the successor
-	actionImport  action = "import"
-	actionTag     action = "tag"     // put the tags of the stack on what was imported
-	actionRelease action = "release" // release an imported resource
-	actionUnmake  action = "unmake"  // delete the successor of a resource that is gone, then revert
-	actionDelete  action = "delete"
-	actionRevert  action = "revert" // back to the last stable state
-	actionSignal  action = "signal" // wait for signals after the create
-	actionGuard   action = "guard"  // check whether it may be removed
-	actionNone    action = "none"
+	actionTag    plan.Action = "tag"    // put the tags of the stack on what was imported
+	actionUnmake plan.Action = "unmake" // delete the successor of a resource that is gone, then revert
+	actionSignal plan.Action = "signal" // wait for signals after the create
 )
 
 // A stepState is how far a step is.

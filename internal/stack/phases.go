@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -97,7 +98,7 @@ func (r *run) nodes() []node {
 		if state == stepFailed && r.options.ForceDelete {
 			state = stepDone // the stack is deleted in any case
 		}
-		out = append(out, node{Key: key, After: s.After.Get(), State: state})
+		out = append(out, node{Key: key, After: s.Plan.Get().After, State: state})
 	}
 	return out
 }
@@ -193,7 +194,7 @@ func (r *run) failure() string {
 		}
 		verb := "update"
 		switch x := r.resources[s.LogicalID]; {
-		case s.Action == actionDelete:
+		case s.Action == plan.Delete:
 			verb = "delete"
 		case x != nil && x.Status == types.ResourceStatusCreateFailed:
 			verb = "create"
@@ -246,7 +247,7 @@ func (r *run) cancelWaits() {
 	for _, key := range r.order {
 		s := r.steps[key]
 		x := r.resources[s.LogicalID]
-		if s.State == stepRunning && (s.Action == actionSignal || s.Action == actionCreate && x != nil && x.Type == waitConditionType) {
+		if s.State == stepRunning && (s.Action == actionSignal || s.Action == plan.Create && x != nil && x.Type == waitConditionType) {
 			r.cancelStep(s)
 		}
 	}
@@ -398,21 +399,75 @@ func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 	return r.engine.forgetSets(ctx, tx, "stack_id = ?", r.stack.ID)
 }
 
-// enter starts a stage with its steps.
+// enter starts a stage with the steps that are planned for it.
 func (r *run) enter(next phase) {
 	r.op.Phase = next
 	r.keepStopping()
+	var steps []plan.Step
 	switch next {
 	case phaseMain:
-		r.planMain()
+		r.replaceUndeleted()
+		steps = r.have().Main(r.request())
 	case phaseRollback:
-		r.planRollback()
+		steps = r.have().Rollback(r.request())
 	case phaseCleanup:
-		r.planCleanup()
+		steps = r.have().Cleanup(r.request())
 	case phaseRollbackCleanup:
-		r.planRollbackCleanup()
+		steps = r.have().RollbackCleanup(r.request())
 	case phaseDelete:
-		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
+		steps = r.have().Deletion(r.request())
+	}
+	for _, s := range steps {
+		r.step(s)
+	}
+}
+
+// have is what the stack has, for plans.
+func (r *run) have() plan.Have {
+	var have plan.Have
+	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
+		x := r.resources[id]
+		before, changed := x.before()
+		kind := x.Origin.Get().Kind
+		have.Resources = append(have.Resources, plan.Held{
+			LogicalID: id, Type: x.Type, DependsOn: x.DependsOn.Get(), DeletionPolicy: x.DeletionPolicy, Exists: x.exists(),
+			Deleted: x.Status == types.ResourceStatusDeleteComplete || x.Status == types.ResourceStatusDeleteSkipped,
+			New:     kind == originNew, Imported: kind == originImported, Changed: changed, Gone: before.Gone, Before: before.DependsOn.Get(),
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.cleanup)) {
+		c := r.cleanup[id]
+		have.Leftovers = append(have.Leftovers, plan.Leftover{ID: id, LogicalID: c.LogicalID, DependsOn: c.DependsOn.Get(), Policy: c.Policy})
+	}
+	return have
+}
+
+// request is what the operation was begun for, for plans.
+func (r *run) request() plan.Request {
+	o := &r.options
+	request := plan.Request{
+		Next: r.next, Planned: r.prepared.main, Import: o.Import, OnlyImport: r.op.Kind == opImport, Children: o.Nested, ChildrenPlanned: o.NestedPlanned,
+		Retain: o.RetainResources, RetainExceptOnCreate: o.RetainExceptOnCreate, Undoes: o.OnFailure == types.OnFailureDelete,
+		Creates: r.stack.Status == types.StackStatusRollbackInProgress, Imports: r.stack.Status == types.StackStatusImportRollbackInProgress,
+	}
+	if o.OnFailure == types.OnFailureDoNothing {
+		request.NoReplacement = reasonNoReplacement
+	}
+	if o.Backward {
+		request.Skip = o.SkipResources
+	} else if text := cmp.Or(o.PolicyDuringUpdate, r.stack.Policy); text != "" {
+		request.Policy, _ = plan.ParsePolicy(text) // what is kept was parsed before
+	}
+	return request
+}
+
+// replaceUndeleted leaves what an earlier cleanup could not delete to the next one: the template gets another one.
+func (r *run) replaceUndeleted() {
+	for _, res := range r.next.Scope.ActiveResources() {
+		if x := r.resources[res.LogicalID]; x != nil && x.Status == types.ResourceStatusDeleteFailed {
+			r.discard(x.LogicalID, x.snapshot(), "")
+			r.drop(x)
+		}
 	}
 }
 
@@ -430,90 +485,17 @@ func (r *run) keepStopping() {
 }
 
 // step adds a step to the stage.
-func (r *run) step(logicalID, cleanupID string, what action, after []string) {
-	if stopping := stoppingKey(logicalID); r.steps[stopping] != nil {
-		after = append(slices.Clone(after), stopping)
+func (r *run) step(planned plan.Step) {
+	if stopping := stoppingKey(planned.LogicalID); r.steps[stopping] != nil {
+		planned.After = append(slices.Clone(planned.After), stopping)
 	}
-	s := &stepRow{
-		ID: r.engine.newID(), OperationID: r.op.ID, Stage: r.op.Phase, LogicalID: logicalID, CleanupID: cleanupID,
-		After: store.JSONOf(after), Action: what, State: stepWaiting, Seen: true,
-	}
-	r.addStep(s)
-}
-
-// planMain has a step for each resource of the template. One that an earlier cleanup could
-// not delete is still to be deleted: the template gets another one.
-func (r *run) planMain() {
-	for _, res := range r.next.Scope.ActiveResources() {
-		if x := r.resources[res.LogicalID]; x != nil && x.Status == types.ResourceStatusDeleteFailed {
-			r.discard(x.LogicalID, x.snapshot(), "")
-			r.drop(x)
-		}
-		r.step(res.LogicalID, "", actionDeploy, r.next.Scope.Needs(res))
-	}
-	if cmp.Or(r.options.PolicyDuringUpdate, r.stack.Policy) == "" || r.options.Backward {
-		return
-	}
-	for _, id := range r.removed() {
-		r.step(id, "", actionGuard, nil)
-	}
-}
-
-// removed are the resources that the template no longer has.
-func (r *run) removed() []string {
-	active := map[string]bool{}
-	for _, res := range r.next.Scope.ActiveResources() {
-		active[res.LogicalID] = true
-	}
-	var removed []string
-	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		if !active[id] {
-			removed = append(removed, id)
-		}
-	}
-	return removed
-}
-
-// planCleanup deletes what was replaced and what the template no longer has.
-func (r *run) planCleanup() {
-	r.planDelete(r.removed(), slices.Sorted(maps.Keys(r.cleanup)))
-}
-
-// planRollbackCleanup deletes what the failed update created.
-func (r *run) planRollbackCleanup() {
-	var created []string
-	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		if r.resources[id].fresh() {
-			created = append(created, id)
-		}
-	}
-	r.planDelete(created, slices.Sorted(maps.Keys(r.cleanup)))
-}
-
-// planDelete deletes resources, those first that others do not depend on.
-func (r *run) planDelete(resources, cleanup []string) {
-	type item struct {
-		key, logicalID, cleanupID string
-		dependsOn                 []string
-	}
-	var items []item
-	for _, id := range resources {
-		if x := r.resources[id]; x.Status != types.ResourceStatusDeleteComplete && x.Status != types.ResourceStatusDeleteSkipped {
-			items = append(items, item{id, id, "", x.DependsOn.Get()})
-		}
-	}
-	for _, id := range cleanup {
-		c := r.cleanup[id]
-		items = append(items, item{c.LogicalID + "/" + id, c.LogicalID, id, c.DependsOn.Get()})
-	}
-	dependents := map[string][]string{} // by logical id
-	for _, it := range items {
-		for _, on := range it.dependsOn {
-			dependents[on] = append(dependents[on], it.key)
-		}
-	}
-	for _, it := range items {
-		after := slices.DeleteFunc(slices.Clone(dependents[it.logicalID]), func(key string) bool { return key == it.key })
-		r.step(it.logicalID, it.cleanupID, actionDelete, after)
+	r.addStep(&stepRow{
+		ID: r.engine.newID(), OperationID: r.op.ID, Stage: r.op.Phase, LogicalID: planned.LogicalID, CleanupID: planned.CleanupID,
+		Plan: store.JSONOf(planned), Action: planned.Action, State: stepWaiting, Seen: true,
+	})
+	if planned.Rebound {
+		x := r.resources[planned.LogicalID]
+		r.remember(x)
+		x.setBefore(func(before *snapshot) { before.Rebound = true })
 	}
 }

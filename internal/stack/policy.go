@@ -1,10 +1,7 @@
 package stack
 
 import (
-	"cmp"
 	"context"
-
-	"github.com/formwork-dev/formwork/internal/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -12,19 +9,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 )
-
-// allows returns why the policy of the stack does not allow an action, "" if it does.
-func (r *run) allows(logicalID, typeName, what string) string {
-	text := cmp.Or(r.options.PolicyDuringUpdate, r.stack.Policy)
-	if what == "" || text == "" || r.options.Backward {
-		return ""
-	}
-	p, err := plan.ParsePolicy(text)
-	if err != nil {
-		return "" // what is kept was parsed before
-	}
-	return p.Denies(what, logicalID, typeName)
-}
 
 // SetStackPolicy sets the policy of a stack.
 func (e *Engine) SetStackPolicy(ctx context.Context, caller awswire.Caller, in *cloudformation.SetStackPolicyInput) (*cloudformation.SetStackPolicyOutput, error) {

@@ -33,6 +33,7 @@ type prepared struct {
 	problem     string                     // what is wrong with the parameters, "" for nothing
 	conflicts   []validationProblem
 	hooks       hook.Set
+	main        []plan.Step // of the change set that an operation begins with, nil for none
 
 	// references are those to parameters of SSM, by the id of the deployment.
 	references map[string][]template.DynamicReference
@@ -220,12 +221,18 @@ func deploymentOf(s *stackRow, row *deploymentRow, budget *template.Budget) (*pl
 		return nil, err
 	}
 	parameters := row.Parameters.Get()
-	d := &plan.Deployment{Template: parsed, Parameters: &parameters, Tags: map[string]string{}}
-	for _, t := range row.Tags.Get() {
-		d.Tags[*t.Key] = *t.Value
-	}
+	d := &plan.Deployment{Template: parsed, Parameters: &parameters, Tags: row.tags()}
 	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: s.pseudo(row.NotificationARNs.Get()), Budget: budget})
 	return d, err
+}
+
+// tags are the tags of the stack.
+func (d *deploymentRow) tags() map[string]string {
+	out := map[string]string{}
+	for _, t := range d.Tags.Get() {
+		out[*t.Key] = *t.Value
+	}
+	return out
 }
 
 // pseudo are the pseudo parameters of a stack.

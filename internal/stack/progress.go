@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -94,21 +95,21 @@ func (p *progress) note() {
 		p.done(s)
 	case s.State == stepCancelled && p.resource != nil:
 		p.noteStopped(ended, gone)
-	case !report.Terminal() && (s.Action == actionDelete || s.Action == actionRemake || s.Action == actionUnmake):
-	case s.Action == actionDelete && gone:
+	case !report.Terminal() && (s.Action == plan.Delete || s.Action == plan.Remake || s.Action == actionUnmake):
+	case s.Action == plan.Delete && gone:
 		p.deleted()
-	case s.Action == actionDelete:
+	case s.Action == plan.Delete:
 		p.turn(s, fails, p.reason())
-	case s.Action == actionRemake && gone:
+	case s.Action == plan.Remake && gone:
 		p.turn(s, removed, "")
 		p.noteGone()
-		p.again(s, actionReplace, reasonGone)
+		p.again(s, plan.Replace, reasonGone)
 	case s.Action == actionUnmake && gone:
 		p.turn(s, removed, "")
 		p.noteUnmade()
-		p.again(s, actionRevert, reasonGone)
+		p.again(s, plan.Revert, reasonGone)
 	case s.Action == actionUnmake && p.forced():
-	case s.Action == actionRemake, s.Action == actionUnmake:
+	case s.Action == plan.Remake, s.Action == actionUnmake:
 		p.turn(s, fails, p.reason())
 	default:
 		p.noteIdentifier()
@@ -117,7 +118,7 @@ func (p *progress) note() {
 			p.succeed()
 		case ended:
 			p.fail()
-		case report.Configured && s.State == stepRunning && s.Action == actionCreate:
+		case report.Configured && s.State == stepRunning && s.Action == plan.Create:
 			p.configured()
 		}
 	}
@@ -166,11 +167,11 @@ func (p *progress) noteIdentifier() {
 		return
 	}
 	s.PhysicalID = identifier
-	if s.Action == actionCreate {
+	if s.Action == plan.Create {
 		x.PhysicalID = identifier
 	}
 	switch {
-	case s.Action == actionCreate && identifier == p.state.Request.Placeholder:
+	case s.Action == plan.Create && identifier == p.state.Request.Placeholder:
 		return // nothing has reported it
 	case before == "" && p.creates():
 	case p.creates() && before != p.state.Request.Placeholder:
@@ -178,7 +179,7 @@ func (p *progress) noteIdentifier() {
 		made.PhysicalID = before
 		p.discard(s.LogicalID, made, "") // who knows which of them exists
 		return
-	case before != "" && s.Action == actionUpdate:
+	case before != "" && s.Action == plan.Update:
 		reason = reasonNewIdentifier
 	default:
 		return
@@ -197,14 +198,14 @@ func (p *progress) succeed() {
 	if p.state.Progress.Model != nil {
 		x.Model = store.JSONOf(p.state.Progress.Model)
 	}
-	if s.Action == actionImport {
+	if s.Action == plan.Import {
 		s.PhysicalID = x.PhysicalID
 		p.turn(s, succeeds, "")
 		p.again(s, actionTag, "") // the tags of the stack are put on it next
 		s.PhysicalID = x.PhysicalID
 		return
 	}
-	if after.Signals != nil && s.Action != actionUpdate && s.Action != actionTag && s.Action != actionRevert {
+	if after.Signals != nil && s.Action != plan.Update && s.Action != actionTag && s.Action != plan.Revert {
 		s.Action, s.CallID, s.StartedAt = actionSignal, "", p.now
 		p.setState(s, stepRunning)
 		return
@@ -215,7 +216,7 @@ func (p *progress) succeed() {
 // complete ends a step with the event of its success.
 func (p *progress) complete() {
 	s, x := p.step, p.resource
-	if s.Action == actionRevert || s.Action == actionUnmake {
+	if s.Action == plan.Revert || s.Action == actionUnmake {
 		x.Origin = store.JSON[origin]{}
 	}
 	s.PhysicalID = x.PhysicalID
@@ -234,33 +235,33 @@ func (op *operationRow) completion(typeName string) string {
 func (p *progress) fail() {
 	s, x, options := p.step, p.resource, p.op.Options.Get()
 	reason := p.reason()
-	if s.Action == actionUpdate && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
+	if s.Action == plan.Update && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
 		if options.OnFailure != types.OnFailureDoNothing {
-			p.again(s, actionReplace, "")
+			p.again(s, plan.Replace, "")
 			return
 		}
 		reason = reasonNoReplacement
 	}
 	switch s.Action {
-	case actionCreate:
+	case plan.Create:
 		if p.state.Progress.Model != nil {
 			x.Model = store.JSONOf(p.state.Progress.Model) // the deletion needs what it says
 		}
-	case actionImport:
+	case plan.Import:
 		x.PhysicalID = ""
-	case actionUpdate:
+	case plan.Update:
 		p.attempted()
 		if options.Backward && p.forced() {
 			return
 		}
-	case actionRevert:
+	case plan.Revert:
 		if p.forced() {
 			return
 		}
 	}
 	p.turn(s, fails, reason)
 	p.leftover()
-	if s.Action == actionCreate && options.Backward && options.ForceRollback && x.PhysicalID == "" {
+	if s.Action == plan.Create && options.Backward && options.ForceRollback && x.PhysicalID == "" {
 		p.drop(x) // the stack does without it
 		p.done(s)
 	}
@@ -300,7 +301,7 @@ func (p *progress) attempted() {
 // leftover has the successor of a resource deleted that was made but did not succeed.
 func (p *progress) leftover() {
 	s, x := p.step, p.resource
-	if !p.creates() && s.Action != actionUpdate || s.Action == actionCreate || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
+	if !p.creates() && s.Action != plan.Update || s.Action == plan.Create || s.PhysicalID == "" || s.PhysicalID == x.PhysicalID {
 		return
 	}
 	made := s.Pending.Get()
@@ -328,14 +329,14 @@ func (p *progress) noteStopped(ended, gone bool) {
 	}
 	p.setState(s, stepStopped)
 	switch s.Action {
-	case actionCreate:
+	case plan.Create:
 		x.PhysicalID = s.PhysicalID
 		if report.Model != nil {
 			x.Model = store.JSONOf(report.Model)
 		}
-	case actionUpdate:
+	case plan.Update:
 		p.attempted()
-	case actionRemake:
+	case plan.Remake:
 		if gone {
 			p.turn(s, removed, "")
 			p.noteGone()

@@ -283,7 +283,7 @@ func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, 
 			out = append(out, ResourceState{LogicalID: step.LogicalID, Type: kinds[step.LogicalID]})
 			i = len(out) - 1
 		}
-		if after := resourceKeys(step.After.Get()); len(out[i].DependsOn) == 0 {
+		if after := resourceKeys(step.Plan.Get().After); len(out[i].DependsOn) == 0 {
 			out[i].DependsOn = after
 		}
 	}

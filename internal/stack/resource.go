@@ -84,15 +84,15 @@ var (
 // statusesOf are the statuses that a step moves its resource through.
 func statusesOf(s *stepRow, x *resourceRow) *statuses {
 	switch s.Action {
-	case actionCreate:
+	case plan.Create:
 		return creates
-	case actionDelete:
+	case plan.Delete, plan.Retain:
 		return deletes
-	case actionImport:
+	case plan.Import:
 		return imports
-	case actionRelease:
+	case plan.Release:
 		return releases
-	case actionDeploy: // nothing is decided yet
+	case plan.Deploy: // nothing is decided yet
 		if !x.exists() {
 			return creates
 		}
@@ -193,7 +193,7 @@ func (m *machine) setState(s *stepRow, state stepState) {
 func (m *machine) done(s *stepRow) { m.setState(s, stepDone) }
 
 // again has a step wait to do something else with its resource.
-func (m *machine) again(s *stepRow, what action, reason string) {
+func (m *machine) again(s *stepRow, what plan.Action, reason string) {
 	s.Action, s.Reason, s.CallID, s.PhysicalID = what, reason, "", ""
 	m.setState(s, stepWaiting)
 }

@@ -196,63 +196,6 @@ func (e *Engine) RollbackStack(ctx context.Context, caller awswire.Caller, in *c
 	return out, nil
 }
 
-// planRollback has a step for each resource that is to go back to its last stable state:
-// all of a stack that was being created are deleted.
-func (r *run) planRollback() {
-	if r.stack.Status == types.StackStatusRollbackInProgress {
-		r.planDelete(slices.Sorted(maps.Keys(r.resources)), slices.Sorted(maps.Keys(r.cleanup)))
-		return
-	}
-	r.rebindAll()
-	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		x := r.resources[id]
-		if x.fresh() && r.stack.Status == types.StackStatusImportRollbackInProgress {
-			r.step(id, "", actionRelease, nil)
-		}
-		if old, changed := x.before(); changed {
-			r.step(id, "", actionRevert, old.DependsOn.Get())
-		}
-	}
-}
-
-// rebindAll marks the resources that depend on one that is gone: that is made again, with another
-// identifier, so that those which refer to it go back to something else than they were.
-func (r *run) rebindAll() {
-	dependents := map[string][]string{} // in the last stable state
-	var next []string
-	for _, id := range slices.Sorted(maps.Keys(r.resources)) {
-		x := r.resources[id]
-		before, changed := x.before()
-		switch {
-		case x.fresh():
-			continue
-		case !changed:
-			before = x.snapshot()
-		}
-		for _, on := range before.DependsOn.Get() {
-			dependents[on] = append(dependents[on], id)
-		}
-		if before.Gone {
-			next = append(next, id)
-		}
-	}
-	marked := map[string]bool{}
-	for len(next) > 0 {
-		id := next[0]
-		next = next[1:]
-		for _, dependent := range dependents[id] {
-			if marked[dependent] {
-				continue
-			}
-			marked[dependent] = true
-			x := r.resources[dependent]
-			r.remember(x)
-			x.setBefore(func(before *snapshot) { before.Rebound = true })
-			next = append(next, dependent)
-		}
-	}
-}
-
 // startRevert takes a resource back to its last stable state.
 func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	x := r.resources[s.LogicalID]

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -305,22 +306,22 @@ type cleanupRow struct {
 type stepRow struct {
 	bun.BaseModel `bun:"table:stack_steps,alias:st"`
 
-	ID          string               `bun:"id,pk"`
-	OperationID string               `bun:"operation_id"`
-	Stage       phase                `bun:"stage"`
-	LogicalID   string               `bun:"logical_id"`
-	CleanupID   string               `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
-	After       store.JSON[[]string] `bun:"after"`      // keys of steps
-	Action      action               `bun:"action"`
-	State       stepState            `bun:"state"`
-	Reason      string               `bun:"reason"`
-	PhysicalID  string               `bun:"physical_id"`                              // as known at this step
-	Properties  string               `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
-	Pending     store.JSON[snapshot] `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds
-	CallID      string               `bun:"call_id"`                                  // of its operation of package operation
-	Seen        bool                 `bun:"seen"`                                     // the stack has taken note of State
-	StartedAt   store.Time           `bun:"started_at"`
-	EndedAt     store.Time           `bun:"ended_at"`
+	ID          string                `bun:"id,pk"`
+	OperationID string                `bun:"operation_id"`
+	Stage       phase                 `bun:"stage"`
+	LogicalID   string                `bun:"logical_id"`
+	CleanupID   string                `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
+	Plan        store.JSON[plan.Step] `bun:"plan"`
+	Action      plan.Action           `bun:"action"` // of the plan, until that is refined
+	State       stepState             `bun:"state"`
+	Reason      string                `bun:"reason"`
+	PhysicalID  string                `bun:"physical_id"`                              // as known at this step
+	Properties  string                `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
+	Pending     store.JSON[snapshot]  `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds
+	CallID      string                `bun:"call_id"`                                  // of its operation of package operation
+	Seen        bool                  `bun:"seen"`                                     // the stack has taken note of State
+	StartedAt   store.Time            `bun:"started_at"`
+	EndedAt     store.Time            `bun:"ended_at"`
 }
 
 // key names a step within its stage.

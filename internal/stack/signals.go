@@ -71,7 +71,8 @@ func parseDuration(text string) (time.Duration, bool) {
 // forgetSignals deletes the signals that an earlier resource of the same name was sent, if a
 // new one is about to be made that waits for signals.
 func (r *run) forgetSignals(ctx context.Context, tx *store.Tx, t *target) error {
-	if t.after.Signals == nil && t.res.Type != handleType || t.verb == plan.DoNothing || t.verb == plan.DoUpdate {
+	makes := t.action == plan.Create || t.action == plan.Replace || t.action == plan.Remake
+	if t.after.Signals == nil && t.res.Type != handleType || !makes {
 		return nil
 	}
 	_, err := tx.NewDelete().Model((*signalRow)(nil)).Where("stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID).Exec(ctx)

@@ -1,11 +1,11 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/formwork-dev/formwork/internal/plan"
 
@@ -23,21 +23,22 @@ import (
 func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	s.StartedAt = r.now
 	switch s.Action {
-	case actionDeploy:
+	case plan.Deploy, plan.None, plan.Skip:
 		return r.deploy(ctx, tx, s)
-	case actionReplace:
+	case plan.Replace:
 		return r.replaceAfterUpdate(s)
-	case actionGuard:
-		r.guard(s)
+	case plan.Refuse:
+		r.remember(r.resources[s.LogicalID])
+		r.turn(s, fails, s.Plan.Get().Denied[plan.Refuse])
 		return nil
-	case actionDelete:
+	case plan.Delete, plan.Retain:
 		r.startDelete(s)
 		return nil
 	case actionTag:
 		return r.startTag(s)
-	case actionRelease:
+	case plan.Release:
 		return r.release(ctx, tx, s)
-	case actionRevert:
+	case plan.Revert:
 		return r.startRevert(ctx, tx, s)
 	}
 	return fmt.Errorf("a step cannot begin with %q", s.Action)
@@ -48,7 +49,7 @@ type target struct {
 	step       *stepRow
 	res        *template.Resource
 	typ        *operation.Type
-	verb       plan.Verb
+	action     plan.Action
 	properties map[string]any
 	after      snapshot
 }
@@ -64,42 +65,20 @@ func (r *run) deploy(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		r.refuseStep(s, x, t, problem)
 		return nil
 	}
-	if identifier, ok := r.options.Import[s.LogicalID]; ok && !x.exists() {
-		return r.startImport(ctx, tx, t, identifier)
-	}
-	if r.op.Kind == opImport && x.exists() {
-		t.verb = plan.DoNothing // an import changes nothing that the stack has
-	}
-	if r.unvisited(t, x) {
-		t.verb = plan.DoNothing
-	}
-	if r.options.Backward && x.exists() && slices.Contains(r.options.SkipResources, s.LogicalID) {
-		r.skip(t, x)
-		return nil
-	}
-	if verdict := r.allows(s.LogicalID, t.res.Type, plan.PolicyAction[t.verb]); verdict != "" {
-		r.refuseStep(s, x, t, verdict)
-		return nil
-	}
 	if err := r.forgetSignals(ctx, tx, t); err != nil {
 		return err
 	}
-	switch t.verb {
-	case plan.DoReplace, plan.DoRemake:
-		if r.options.OnFailure == types.OnFailureDoNothing {
-			r.refuseStep(s, x, t, reasonNoReplacement)
-			return nil
-		}
-	}
-	switch t.verb {
-	case plan.DoCreate:
+	switch t.action {
+	case plan.Import:
+		return r.startImport(ctx, tx, t, s.Plan.Get().Import)
+	case plan.Create:
 		r.startCreate(t, x)
-	case plan.DoUpdate:
+	case plan.Update:
 		r.startUpdate(t, x)
-	case plan.DoReplace:
-		r.startReplace(t, x, actionReplace)
-	case plan.DoRemake:
-		r.startReplace(t, x, actionRemake)
+	case plan.Replace, plan.Remake:
+		r.startReplace(t, x)
+	case plan.Skip:
+		r.skip(t, x)
 	default:
 		r.keep(t, x)
 	}
@@ -120,39 +99,37 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		}
 		return t, unknown, nil
 	}
-	in := plan.DecideInput{
-		Next: r.next, LogicalID: s.LogicalID, Resources: r.known(), References: values{run: r, ctx: ctx, tx: tx}, Schema: t.typ.Schema,
-	}
 	x := r.resources[s.LogicalID]
+	in := plan.RefineInput{
+		Next: r.next, PreviousTags: r.next.Tags, Resources: r.known(), References: values{run: r, ctx: ctx, tx: tx}, Schema: t.typ.Schema,
+		Refreshed: func(properties map[string]any) bool {
+			return x.ReferencesHash != r.prepared.referencesHash(anyMap(properties))
+		},
+	}
 	if x.exists() {
 		current := r.known()[s.LogicalID]
 		in.Current = &current
 	}
 	if r.stable != nil {
 		in.PreviousTags = r.stable.Tags
-	} else {
-		in.PreviousTags = r.next.Tags
 	}
-	decided, err := plan.Decide(in)
+	refined, err := s.Plan.Get().Refine(in)
 	if err != nil {
 		if failure := unevaluated(ctx, err); failure != nil {
 			return t, "", failure
 		}
 		return t, evaluationProblem(err), nil
 	}
-	t.verb, t.properties = decided.Verb, decided.Properties
+	t.action, t.properties = refined.Action, refined.Properties
 	t.after = snapshot{
-		Type: t.res.Type, TypeVersion: t.typ.Version, Properties: store.JSONOf(decided.Properties), Metadata: store.JSONOf(decided.Metadata),
-		DependsOn: store.JSONOf(decided.DependsOn), DeletionPolicy: decided.DeletionPolicy,
-		UpdateReplacePolicy: decided.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(decided.Properties)),
-	}
-	if t.verb == plan.DoNothing && x.ReferencesHash != t.after.ReferencesHash {
-		t.verb = plan.DoUpdate
+		Type: t.res.Type, TypeVersion: t.typ.Version, Properties: store.JSONOf(refined.Properties), Metadata: store.JSONOf(refined.Metadata),
+		DependsOn: store.JSONOf(refined.DependsOn), DeletionPolicy: refined.DeletionPolicy,
+		UpdateReplacePolicy: refined.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(refined.Properties)),
 	}
 	t.after.Signals = r.creationPolicy(t.res, in.References)
-	t.after.Shown = stringified(decided.Masked)
+	t.after.Shown = stringified(refined.Masked)
 	s.Properties, s.Pending = t.after.Shown.Text(), store.JSONOf(t.after)
-	return t, invalidProperties(t, s.LogicalID), nil
+	return t, cmp.Or(invalidProperties(t, s.LogicalID), refined.Refused), nil
 }
 
 // invalidProperties is the reason for properties that break the schema of their type, ""
@@ -161,7 +138,7 @@ func invalidProperties(t *target, logicalID string) string {
 	if at, found := store.FindUnstorable(anyMap(t.properties)); found {
 		return "Properties validation failed for resource " + logicalID + " with message:\n#" + at + ": the character U+0000 is not allowed"
 	}
-	if t.verb == plan.DoNothing || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
+	if t.action == plan.None || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
 		return ""
 	}
 	problems := propertyProblems(t.typ.Schema, anyMap(t.properties))
@@ -206,7 +183,7 @@ func (r *run) keep(t *target, x *resourceRow) {
 		x.restore(after)
 		r.refresh(x.LogicalID)
 	}
-	t.step.Action = actionNone
+	t.step.Action = plan.None
 	r.done(t.step)
 }
 
@@ -215,7 +192,7 @@ func (r *run) skip(t *target, x *resourceRow) {
 	after := t.after
 	after.PhysicalID, after.Model, after.Signals = x.PhysicalID, x.Model, nil
 	x.restore(after)
-	t.step.Action = actionNone
+	t.step.Action = plan.None
 	r.turn(t.step, succeeds, "")
 }
 
@@ -244,7 +221,7 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 	created := t.after
 	created.PhysicalID, created.Model = "", object{}
 	x.restore(created)
-	t.step.Action = actionCreate
+	t.step.Action = plan.Create
 	r.turn(t.step, begins, "")
 	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, nil)
 }
@@ -252,7 +229,7 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 // startUpdate changes a resource in place.
 func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.remember(x)
-	t.step.Action, t.step.PhysicalID = actionUpdate, x.PhysicalID
+	t.step.Action, t.step.PhysicalID = plan.Update, x.PhysicalID
 	r.turn(t.step, begins, "")
 	before := x.Properties.Get()
 	r.hookedCall(t.step, t.typ, operation.Request{
@@ -260,12 +237,12 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 	}, t.properties, before)
 }
 
-// startReplace creates the successor of a resource; actionRemake deletes the resource first.
-func (r *run) startReplace(t *target, x *resourceRow, how action) {
+// startReplace creates the successor of a resource, which is deleted before if it is made again.
+func (r *run) startReplace(t *target, x *resourceRow) {
 	r.remember(x)
-	t.step.Action = how
+	t.step.Action = t.action
 	r.turn(t.step, begins, reasonReplacing)
-	if how == actionRemake {
+	if t.action == plan.Remake {
 		t.step.PhysicalID = x.PhysicalID
 		old, _ := r.prepared.typeOf(x.Type)
 		if old == nil {
@@ -302,21 +279,6 @@ func (r *run) replaceAfterUpdate(s *stepRow) error {
 // reasonGone marks a step whose old resource was deleted.
 const reasonGone = "gone"
 
-// guard checks whether the policy of the stack lets a resource be removed.
-func (r *run) guard(s *stepRow) {
-	x := r.resources[s.LogicalID]
-	if x == nil {
-		r.done(s)
-		return
-	}
-	if problem := r.allows(s.LogicalID, x.Type, "Update:Delete"); problem != "" {
-		r.remember(x)
-		r.turn(s, fails, problem)
-		return
-	}
-	r.done(s)
-}
-
 // startDelete deletes a resource, or retains it according to its policy.
 func (r *run) startDelete(s *stepRow) {
 	if c := r.cleanup[s.CleanupID]; c != nil {
@@ -333,7 +295,7 @@ func (r *run) startDelete(s *stepRow) {
 	case x.PhysicalID == "":
 		r.turn(s, succeeds, "")
 		r.drop(x)
-	case r.retains(x):
+	case s.Action == plan.Retain:
 		r.turn(s, retains, "")
 		if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup {
 			r.drop(x) // the stack continues to exist
@@ -376,24 +338,9 @@ func shownProperties(r *run, x *resourceRow) string {
 	return stringified(x.Properties.Get()).Text()
 }
 
-// retains reports whether a resource is kept when its stack no longer has it.
-func (r *run) retains(x *resourceRow) bool {
-	if slices.Contains(r.options.RetainResources, x.LogicalID) {
-		return true
-	}
-	undoes := r.op.Phase == phaseRollback || r.op.Phase == phaseRollbackCleanup || r.op.Phase == phaseDelete && r.options.OnFailure == types.OnFailureDelete
-	if undoes && x.Origin.Get().Kind == originImported {
-		return true
-	}
-	if undoes && x.Origin.Get().Kind == originNew && (r.options.RetainExceptOnCreate || x.DeletionPolicy == "RetainExceptOnCreate") {
-		return false
-	}
-	return x.DeletionPolicy == "Retain" || x.DeletionPolicy == "RetainExceptOnCreate"
-}
-
 // startCleanup deletes what was replaced. Its events have no properties.
 func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
-	if c.Policy == "Retain" {
+	if s.Action == plan.Retain {
 		r.turn(s, retains, "")
 		delete(r.cleanup, c.ID)
 		return
@@ -477,12 +424,12 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 			request.PreviousStackTags = r.stable.Tags
 		}
 	}
-	if s.Action == actionRevert && r.stable != nil {
+	if s.Action == plan.Revert && r.stable != nil {
 		request.StackTags, request.PreviousStackTags = r.stable.Tags, r.next.Tags
 	}
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
-		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && !s.After.IsZero(),
+		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && len(s.Plan.Get().After) > 0,
 	})
 }
 

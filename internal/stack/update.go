@@ -187,6 +187,9 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployme
 		input.Previous, deployments = before, append(deployments, before)
 	}
 	var err error
+	if input.Tags, err = e.provisionedTags(ctx, s, next); err != nil {
+		return input, err
+	}
 	if input.Resources, err = e.resourcesOf(ctx, s); err != nil {
 		return input, err
 	}
@@ -203,6 +206,18 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployme
 		}
 	}
 	return input, nil
+}
+
+// provisionedTags are the tags of a stack when its resources were provisioned: those of its last stable state.
+func (e *Engine) provisionedTags(ctx context.Context, s *stackRow, next *plan.Deployment) (map[string]string, error) {
+	if s.StableDeploymentID == "" {
+		return next.Tags, nil
+	}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.StableDeploymentID)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	return row.tags(), nil
 }
 
 // resolvesAgain reports whether an update looks up values that may have changed although the

@@ -114,7 +114,7 @@ CREATE TABLE stack_steps (
     stage TEXT NOT NULL,
     logical_id TEXT NOT NULL,
     cleanup_id TEXT NOT NULL,
-    after TEXT NOT NULL,
+    plan TEXT NOT NULL,
     action TEXT NOT NULL,
     state TEXT NOT NULL,
     reason TEXT NOT NULL,
