@@ -107,7 +107,43 @@ func (p *pair) run(kind types.ChangeSetType, body, parameter string) {
 	if s := p.settled(p.name); s.StackStatus != types.StackStatusCreateComplete && s.StackStatus != types.StackStatusUpdateComplete {
 		p.t.Fatalf("the stack is in %s: %s\n%s", s.StackStatus, aws.ToString(s.StackStatusReason), strings.Join(p.story(p.name), "\n"))
 	}
-	p.check(set, valued, before, p.physicalIDs(), p.callsSince(from))
+	calls := p.callsSince(from)
+	p.check(set, valued, before, p.physicalIDs(), calls)
+	p.checkSteps(*out.Id, calls)
+}
+
+// checkSteps compares the calls with the steps that the change set stores: what is certain is done, and nothing that
+// is larger than what it says.
+func (p *pair) checkSteps(arn string, calls map[string]string) {
+	p.t.Helper()
+	c, err := oneRow[changeSetRow](p.t.Context(), p.store.Read(), "arn = ?", arn)
+	if err != nil || c == nil {
+		p.t.Fatal(err)
+	}
+	allowed := map[plan.Action][]string{
+		plan.Create: {"CREATE"}, plan.Replace: {"CREATE DELETE", "UPDATE", ""}, plan.Remake: {"DELETE CREATE", "UPDATE", ""}, plan.Update: {"UPDATE", ""}, plan.None: {""},
+	}
+	planned := map[string]bool{}
+	for _, s := range c.Plan.Get().Main {
+		planned[s.LogicalID] = true
+		want := allowed[s.Most]
+		if s.Certain {
+			want = want[:1]
+		}
+		made := strings.TrimSuffix(calls[s.LogicalID], " DELETE")
+		if s.Most == plan.Replace {
+			made = calls[s.LogicalID]
+		}
+		if !slices.Contains(want, made) {
+			p.t.Errorf("%s: the step is %s, the handlers were called for %q, want one of %q", s.LogicalID, encode(s), calls[s.LogicalID], want)
+		}
+	}
+	stored := c.Plan.Get()
+	for id, made := range calls {
+		if change := stored.Change(id); !planned[id] && (change == nil || change.Action != types.ChangeActionRemove) {
+			p.t.Errorf("no step is planned for %s, and the handlers were called for %s", id, made)
+		}
+	}
 }
 
 func (p *pair) physicalIDs() map[string]string {

@@ -453,3 +453,50 @@ func TestChangeSetPages(t *testing.T) {
 		refusedWith(t, err, "ValidationError", "NextToken is invalid")
 	}
 }
+
+// TestChangeSetDoesNoMoreThanItShows fails resources whose change has become another one since the change set was
+// made: by the schema of their type, and by the value of an export.
+func TestChangeSetDoesNoMoreThanItShows(t *testing.T) {
+	exports := func(value string) string {
+		return things("E: {}") + "Outputs: {O: {Value: " + value + ", Export: {Name: e}}}\n"
+	}
+	for name, tc := range map[string]struct {
+		before, after string
+		meanwhile     func(g *setRig)
+		want          string
+	}{
+		"another schema": {
+			things("A: {Properties: {Note: one}}"), things("A: {Properties: {Note: two}}"),
+			func(g *setRig) {
+				g.world.knows(t, strings.Replace(fixtures.Thing, `"createOnlyProperties": [`, `"createOnlyProperties": ["/properties/Note", `, 1))
+			}, "is replaced",
+		},
+		"another export": {
+			things("A: {Properties: {Note: one}}", "B: {}"), things("A: {Properties: {Note: !ImportValue e}}", "B: {Properties: {Note: new}}"),
+			func(g *setRig) {
+				g.update(&cloudformation.UpdateStackInput{StackName: aws.String("exporter"), TemplateBody: aws.String(exports("two"))})
+			}, "is updated",
+		},
+		"nothing": {things("A: {Properties: {Note: one}}"), things("A: {Properties: {Note: two}}"), func(*setRig) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &setRig{onSQLite(t), t, owner}
+			g.create2("exporter", exports("one"))
+			g.create2("app", tc.before)
+			set := g.create("one", types.ChangeSetTypeUpdate, tc.after)
+			tc.meanwhile(g)
+			s := g.execute(*set.ChangeSetId)
+			if tc.want == "" {
+				if s.StackStatus != types.StackStatusUpdateComplete {
+					t.Errorf("the stack is in %s", s.StackStatus)
+				}
+				return
+			}
+			reason := "The change set does not show that this resource " + tc.want +
+				". Its type or a value from outside of the stack has changed since: create the change set again."
+			if story := strings.Join(g.story("app"), "\n"); s.StackStatus != types.StackStatusUpdateRollbackComplete || !strings.Contains(story, "A UPDATE_FAILED a-1 ("+reason+")") {
+				t.Errorf("the stack is in %s:\n%s", s.StackStatus, story)
+			}
+		})
+	}
+}

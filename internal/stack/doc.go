@@ -5,10 +5,10 @@
 // phase has a step for each resource that it may concern. Steps run in the order of their dependencies,
 // many at a time, and each makes at most one call after another: an operation of package operation.
 //
-// What is done with a resource is decided when the steps that it depends on are done, from what is known
-// then ([plan.Decide]). A change set is a plan ([plan.New]) of what will be decided: it compares a processed
-// template with what the stack has, with the same functions, and lists as possible what is not known yet.
-// Tests compare the two for random templates.
+// Package plan computes the steps of a phase when it begins ([plan.Have]). A change set stores the steps of the
+// main phase with what it shows ([plan.New]), and its execution takes them. What such a step does is decided when
+// the steps that it depends on are done, from what is known then ([plan.Step.Refine]): never more than a change
+// set shows. Policies, what is imported, retained, skipped or must not be replaced are properties of steps.
 //
 // Two kinds of transactions change the rows of an operation:
 //
