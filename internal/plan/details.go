@@ -18,6 +18,7 @@ type detailer struct {
 	before   Desired
 	state    Desired
 	causes   causes
+	differ   []Difference // of the properties
 }
 
 // properties returns the details of the properties that differ, and of those that may
@@ -26,7 +27,7 @@ func (d *detailer) properties() []Detail {
 	var out []Detail
 	of := d.in.Schemas[d.resource.Type]
 	differ := map[string]bool{}
-	for _, diff := range Differences(d.was.Properties, d.state.Properties, of) {
+	for _, diff := range d.differ {
 		differ[diff.name] = true
 		base := Detail{
 			Attribute: types.ResourceAttributeProperties, Name: diff.name, Path: document.Pointer{"Properties", diff.name}.String(),

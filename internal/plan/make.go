@@ -85,10 +85,9 @@ func (p *planner) main() []Step {
 // values of dynamic references, are known only at its step. Even an identifier may be another one after an update.
 func (d *detailer) boundOf() bound {
 	of := d.in.Schemas[d.resource.Type]
-	changed := len(Differences(d.was.Properties, d.state.Properties, of)) > 0
 	b := bound{
-		changeOf(d.was, d.resource.Type, d.state, of, !maps.Equal(d.in.Tags, d.in.Next.Tags)),
-		!template.HasUnknown(any(d.state.Properties)) && (changed || d.resource.Type != NestedStack),
+		changeOf(d.was, d.differ, of, !maps.Equal(d.in.Tags, d.in.Next.Tags)),
+		!template.HasUnknown(any(d.state.Properties)) && (len(d.differ) > 0 || d.resource.Type != NestedStack),
 	}
 	may := func(change Action) {
 		b.certain = false
@@ -172,7 +171,8 @@ func (p *planner) deploy(r *template.Resource) error {
 		return err
 	}
 	change := &Change{Action: types.ChangeActionModify, LogicalID: r.LogicalID, Type: r.Type, PhysicalID: was.PhysicalID}
-	d := detailer{planner: p, resource: r, was: was, before: before, state: state, causes: p.in.Next.causesOf(r)}
+	d := detailer{planner: p, resource: r, was: was, before: before, state: state, causes: p.in.Next.causesOf(r),
+		differ: Differences(was.Properties, state.Properties, p.in.Schemas[r.Type])}
 	p.bounds[r.LogicalID] = d.boundOf()
 	change.Details = slices.Concat(d.properties(), d.tags(), d.metadata(), d.attributes(), d.automatic())
 	if len(change.Details) == 0 && was.Status != types.ResourceStatusUpdateFailed {

@@ -58,7 +58,7 @@ func (s Step) Refine(in RefineInput) (Refined, error) {
 		return Refined{}, fmt.Errorf("resource %s refers to an unknown value", s.LogicalID)
 	}
 	out := Refined{
-		Action: s.action(in, r, state), Properties: state.Properties, Masked: state.Shown(), Metadata: state.Metadata,
+		Action: s.action(in, state), Properties: state.Properties, Masked: state.Shown(), Metadata: state.Metadata,
 		DependsOn: in.Next.Scope.Needs(r), DeletionPolicy: state.DeletionPolicy, UpdateReplacePolicy: state.UpdateReplacePolicy,
 	}
 	if out.Refused = s.Denied[out.Action]; out.Refused == "" && s.Most != "" && out.Action.beyond(s.Most) {
@@ -79,7 +79,7 @@ func (a Action) beyond(b Action) bool {
 }
 
 // action is what is done with the resource.
-func (s Step) action(in RefineInput, r *template.Resource, state Desired) Action {
+func (s Step) action(in RefineInput, state Desired) Action {
 	exists := in.Current != nil && in.Current.Exists()
 	switch {
 	case !exists && s.Import != "":
@@ -89,24 +89,24 @@ func (s Step) action(in RefineInput, r *template.Resource, state Desired) Action
 	case s.Action != Deploy:
 		return s.Action
 	}
-	found := changeOf(*in.Current, r.Type, state, in.Schema, !maps.Equal(in.PreviousTags, in.Next.Tags))
+	differ := Differences(in.Current.Properties, state.Properties, in.Schema)
+	change := changeOf(*in.Current, differ, in.Schema, !maps.Equal(in.PreviousTags, in.Next.Tags))
 	switch {
-	case found == None && in.Refreshed != nil && in.Refreshed(state.Properties):
+	case change == None && in.Refreshed != nil && in.Refreshed(state.Properties):
 		return Update
-	case found == Update && s.Unvisited && in.Current.Status != types.ResourceStatusUpdateFailed &&
-		len(Differences(in.Current.Properties, state.Properties, in.Schema)) == 0:
+	case change == Update && s.Unvisited && len(differ) == 0 && in.Current.Status != types.ResourceStatusUpdateFailed:
 		return None
 	}
-	return found
+	return change
 }
 
-// changeOf is how an existing resource becomes what a template wants.
-func changeOf(current Resource, typeName string, state Desired, s *schema.Schema, retagged bool) Action {
+// changeOf is how an existing resource becomes what a template wants, from which it differs.
+func changeOf(current Resource, differ []Difference, s *schema.Schema, retagged bool) Action {
 	out := None
-	if retagged && Taggable(s) || typeName == NestedStack || current.Status == types.ResourceStatusUpdateFailed {
+	if retagged && Taggable(s) || current.Type == NestedStack || current.Status == types.ResourceStatusUpdateFailed {
 		out = Update
 	}
-	for _, d := range Differences(current.Properties, state.Properties, s) {
+	for _, d := range differ {
 		out = Update
 		if d.Recreation == types.RequiresRecreationAlways {
 			return replacement(s)

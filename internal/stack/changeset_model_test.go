@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/plan"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/plan"
 )
 
 // pairsOfRig is how many pairs of TestChangeSetsSayWhatIsDone share a store: with more, reading

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/plan"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/formwork-dev/formwork/internal/plan"
-
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )

@@ -10,13 +10,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/plan"
-
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
