@@ -332,7 +332,7 @@ func errUnknownProperties(id string) error {
 	return awswire.ValidationErrorf("[/Resources/%s/Properties] properties must not depend on other resources as a whole", id)
 }
 
-// properties returns the properties to show, none as an empty map.
+// Shown returns the properties to show, none as an empty map.
 func (d Desired) Shown() map[string]any {
 	switch {
 	case d.Masked != nil:
