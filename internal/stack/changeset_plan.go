@@ -104,7 +104,7 @@ func setProblems(in planInput) []validationProblem {
 		}
 		value, err := in.Next.Scope.Properties(r, known)
 		if err != nil {
-			continue // NewPlan refuses it
+			continue // plan.New refuses it
 		}
 		for _, p := range propertyProblems(typ.Schema, value) {
 			out = append(out, validationProblem{

@@ -256,7 +256,7 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input planInput,
 func mismatched(c *plan.Change, input planInput, s *schema.Schema) string {
 	properties, err := input.Next.Scope.Properties(input.Next.Resource(c.LogicalID), plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil {
-		return "" // NewPlan refused it
+		return "" // plan.New refused it
 	}
 	given, wanted := properties, any(identifierModel(s, c.PhysicalID))
 	for i, path := range s.PrimaryIdentifier {
@@ -350,7 +350,7 @@ func (x *existing) words() string {
 func (e *Engine) existingOf(ctx context.Context, s *stackRow, input planInput, r *template.Resource, typ *operation.Type) (*existing, error) {
 	properties, err := input.Next.Scope.Properties(r, plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil || template.HasUnknown(properties) && properties == template.Unknown {
-		return nil, nil // NewPlan reports the error
+		return nil, nil // plan.New reports the error
 	}
 	known := importSchema(typ)
 	for i, paths := range append([][]schema.Path{known.PrimaryIdentifier}, known.AdditionalIdentifiers...) {
