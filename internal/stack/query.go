@@ -15,6 +15,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -49,6 +50,7 @@ type Summary struct {
 	ParentARN      string // of a nested stack, else ""
 	Resources      int
 	OperationID    string // of the operation that runs, "" for none
+	Drift          types.StackDriftStatus
 
 	CreatedAt time.Time
 	UpdatedAt time.Time // zero before the first update
@@ -98,7 +100,7 @@ func literal(text string) string {
 func summarized(s *stackRow, d *deploymentRow) Summary {
 	out := Summary{
 		ID: s.ID, Name: s.Name, ARN: s.ARN, Status: s.Status, DetailedStatus: s.DetailedStatus, Reason: s.Reason,
-		ParentARN: s.ParentID, OperationID: s.OperationID, CreatedAt: s.CreatedAt.Time, UpdatedAt: s.UpdatedAt.Time, DeletedAt: s.DeletedAt.Time,
+		ParentARN: s.ParentID, OperationID: s.OperationID, Drift: driftOf(s).StackDriftStatus, CreatedAt: s.CreatedAt.Time, UpdatedAt: s.UpdatedAt.Time, DeletedAt: s.DeletedAt.Time,
 	}
 	if d != nil {
 		out.Description = d.Description
@@ -183,6 +185,7 @@ const maxOperations = 20
 // A ResourceState is the current state of a resource of a stack.
 type ResourceState struct {
 	LogicalID, PhysicalID string
+	Path                  string               // of the construct in the app that made the template (aws:cdk:path), "" if it has none
 	Type, TypeVersion     string               // the version that created it, or updated it last
 	DefaultVersion        string               // the version that would provision it now
 	Status                types.ResourceStatus // "" of one that waits for others to be created first
@@ -228,9 +231,10 @@ func (e *Engine) Stack(ctx context.Context, place awswire.Place, name string) (*
 	return out, err
 }
 
+// latestOperations are those on a stack, the latest first. The creation of a change set changes nothing.
 func (e *Engine) latestOperations(ctx context.Context, stackID string) ([]operationRow, error) {
 	var rows []operationRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("options").Where("o.stack_id = ?", stackID).
+	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("options").Where("o.stack_id = ? AND o.kind <> ?", stackID, types.OperationTypeCreateChangeset).
 		OrderExpr("o.started_at DESC, o.id DESC").Limit(maxOperations).Scan(ctx)
 	return rows, err
 }
@@ -254,9 +258,18 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 			DependsOn: x.DependsOn.Get(), UpdatedAt: x.UpdatedAt.Time,
 		})
 	}
+	declared, err := e.declaredResources(ctx, s.DeploymentID)
+	if err != nil {
+		return nil, err
+	}
 	if i := slices.IndexFunc(operations, func(op operationRow) bool { return op.ID == s.OperationID }); i >= 0 {
-		if out, err = e.addWaiting(ctx, s, &operations[i], out); err != nil {
+		if out, err = e.addWaiting(ctx, &operations[i], declared, out); err != nil {
 			return nil, err
+		}
+	}
+	for i := range out {
+		if r := declared[out[i].LogicalID]; r != nil {
+			out[i].Path = constructPath(r)
 		}
 	}
 	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
@@ -265,12 +278,8 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
 // each resource waits for.
-func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, out []ResourceState) ([]ResourceState, error) {
+func (e *Engine) addWaiting(ctx context.Context, op *operationRow, declared map[string]*template.Resource, out []ResourceState) ([]ResourceState, error) {
 	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
-	if err != nil || len(steps) == 0 {
-		return out, err
-	}
-	kinds, err := e.templateTypes(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +289,11 @@ func (e *Engine) addWaiting(ctx context.Context, s *stackRow, op *operationRow, 
 		}
 		i := slices.IndexFunc(out, func(x ResourceState) bool { return x.LogicalID == step.LogicalID })
 		if i < 0 {
-			out = append(out, ResourceState{LogicalID: step.LogicalID, Type: kinds[step.LogicalID]})
+			waiting := ResourceState{LogicalID: step.LogicalID}
+			if r := declared[step.LogicalID]; r != nil {
+				waiting.Type = r.Type
+			}
+			out = append(out, waiting)
 			i = len(out) - 1
 		}
 		if after := resourceKeys(step.Plan.Get().After); len(out[i].DependsOn) == 0 {
@@ -295,19 +308,28 @@ func resourceKeys(after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(key string) bool { return strings.ContainsAny(key, "!/") })
 }
 
-// templateTypes are the types of the resources of a deployment, by logical id.
-func (e *Engine) templateTypes(ctx context.Context, deploymentID string) (map[string]string, error) {
+// declaredResources are the resources of the template of a deployment, by logical id.
+func (e *Engine) declaredResources(ctx context.Context, deploymentID string) (map[string]*template.Resource, error) {
 	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", deploymentID)
 	if err != nil || row == nil {
 		return nil, err
 	}
-	out := map[string]string{}
+	out := map[string]*template.Resource{}
 	if parsed, err := template.Parse("", []byte(cmp.Or(row.processed(), row.Original)), template.ParseOptions{Processed: row.processed() != ""}); err == nil {
 		for _, r := range parsed.Resources {
-			out[r.LogicalID] = r.Type
+			out[r.LogicalID] = r
 		}
 	}
 	return out, nil
+}
+
+// constructPath is the path of the construct that made a resource, "" if its metadata has none. It is read as written: a
+// value with parameters could contain a secret.
+func constructPath(r *template.Resource) string {
+	if path := r.Metadata.Get("aws:cdk:path"); path != nil && path.Kind == document.String {
+		return path.Text
+	}
+	return ""
 }
 
 // markTypes finds out which versions would provision the resources now, and which are simulated.
@@ -377,18 +399,22 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) ([]EventState, error)
 	}
 	out := make([]EventState, len(rows))
 	for i := range rows {
-		row := &rows[i]
-		details := row.Details.Get()
-		out[i] = EventState{
-			Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: row.PhysicalID, Type: row.Type, Status: row.Status,
-			DetailedStatus: row.DetailedStatus, Reason: row.Reason, OfStack: row.PhysicalID == s.ARN, At: row.At.Time,
-			HookType: details.HookType, HookStatus: details.HookStatus, HookSaid: details.HookStatusReason,
-		}
-		if row.Kind == eventValidation {
-			out[i].Validation = details.ValidationName
-		}
+		out[i] = eventState(s, &rows[i])
 	}
 	return out, nil
+}
+
+func eventState(s *stackRow, row *eventRow) EventState {
+	details := row.Details.Get()
+	out := EventState{
+		Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: row.PhysicalID, Type: row.Type, Status: row.Status,
+		DetailedStatus: row.DetailedStatus, Reason: row.Reason, OfStack: row.PhysicalID == s.ARN, At: row.At.Time,
+		HookType: details.HookType, HookStatus: details.HookStatus, HookSaid: details.HookStatusReason,
+	}
+	if row.Kind == eventValidation {
+		out.Validation = details.ValidationName
+	}
+	return out
 }
 
 // A Timeline is one operation on a stack: what happened when, and what waited for what.
@@ -441,13 +467,21 @@ type Source struct {
 	Processed bool
 }
 
-// Source returns the template of a stack, as it was given or as its transforms left it.
-func (e *Engine) Source(ctx context.Context, place awswire.Place, name string, processed bool) (*Source, error) {
+// Source returns the template of a stack, or that of an operation on it, as it was given or as its transforms left it.
+func (e *Engine) Source(ctx context.Context, place awswire.Place, name, operationID string, processed bool) (*Source, error) {
 	s, err := e.lookUp(ctx, place, name)
 	if err != nil {
 		return nil, err
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	id := s.DeploymentID
+	if operationID != "" {
+		op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ? AND stack_id = ?", operationID, s.ID)
+		if err != nil || op == nil {
+			return &Source{Processed: processed}, err
+		}
+		id = op.DeploymentID
+	}
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || row == nil {
 		return &Source{Processed: processed}, err
 	}

@@ -104,7 +104,7 @@ func checkStackState(t *testing.T, g *rig, name string) {
 		t.Errorf("an operation that does not exist: %+v, %v", none, err)
 	}
 	for _, processed := range []bool{false, true} {
-		source, err := g.Source(ctx, place, name, processed)
+		source, err := g.Source(ctx, place, name, "", processed)
 		if err != nil {
 			t.Fatal(err)
 		}
