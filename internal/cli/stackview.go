@@ -13,7 +13,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // A stackView is what the events of one operation on a stack add up to.
@@ -139,7 +139,7 @@ func (v *stackView) addEvent(e *types.StackEvent) {
 	failed, reason := strings.HasSuffix(status, "_FAILED"), aws.ToString(e.ResourceStatusReason)
 	switch {
 	case failed && row.failure == nil && !cancelled(reason):
-		message, _ := handlerText(v.refused.reason(e))
+		message, _ := stack.HandlerMessage(v.refused.reason(e))
 		row.failure = &resourceFailure{status, message, row.started, at}
 	case row.failure != nil && strings.HasSuffix(status, "_COMPLETE") && actionOf(status) == actionOf(row.failure.status) && !strings.Contains(v.status, "ROLLBACK"):
 		row.failure = nil // another attempt succeeded
@@ -203,18 +203,6 @@ type rootCause struct {
 	ended        time.Time
 }
 
-// handlerMessage is the reason of a resource whose handler failed.
-var handlerMessage = lazyregexp.New(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
-
-// handlerText is the message of a handler and its error code in the reason of an event, or the
-// reason as it is.
-func handlerText(reason string) (message, code string) {
-	if m := handlerMessage.FindStringSubmatch(reason); m != nil {
-		return m[1], m[2]
-	}
-	return reason, ""
-}
-
 // findRootCause returns the first failure in the events of an operation, the oldest event
 // first, that is not the consequence of another one; nil if nothing failed.
 func findRootCause(events []types.StackEvent) *rootCause {
@@ -254,7 +242,7 @@ func newRootCause(e *types.StackEvent, reason string) *rootCause {
 		Status: string(e.ResourceStatus), ended: aws.ToTime(e.Timestamp),
 		Log: []string{}, AlsoFailed: []string{}, operation: aws.ToString(e.OperationId),
 	}
-	out.Message, out.ErrorCode = handlerText(reason)
+	out.Message, out.ErrorCode = stack.HandlerMessage(reason)
 	if customresource.IsType(out.ResourceType) {
 		out.function = providerOf(aws.ToString(e.ResourceProperties))
 	}

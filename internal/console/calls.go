@@ -17,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -248,6 +249,7 @@ type callView struct {
 	Newer, Older   string        // addresses of the calls of the operation next to this one, "" for none
 	Request, Reply *callText
 	Lines          [][]piece // that the handler wrote meanwhile
+	text           []string  // of Lines
 	MoreLines      bool
 	LogLink        string // of the whole stream from there on, may be ""
 }
@@ -358,9 +360,26 @@ func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
 	}
 	v.MoreLines = last < 0 && len(lines) > callLines
 	for _, line := range ours[:min(len(ours), callLines)] {
+		v.text = append(v.text, strings.TrimRight(line.Text, "\r\n"))
 		v.Lines = append(v.Lines, append(pieces(strings.TrimRight(line.Text, "\r\n")), piece{Text: "\n"}))
 	}
 	return nil
+}
+
+// raised is the exception that the call ended with, according to its log; "" if there is none.
+func (v *callView) raised() string {
+	return invoke.Raised(&invoke.Event{Status: invoke.Status(v.Status), ErrorCode: invoke.Code(v.ErrorCode), Message: v.Message}, strings.Join(v.text, "\n"))
+}
+
+// said are the lines that the handler itself wrote, without those of the runtime around them.
+func (v *callView) said() [][]piece {
+	var out [][]piece
+	for i, text := range v.text {
+		if !strings.HasPrefix(text, "START RequestId: ") && !strings.HasPrefix(text, "END RequestId: ") && !strings.HasPrefix(text, "REPORT RequestId: ") {
+			out = append(out, v.Lines[i])
+		}
+	}
+	return out
 }
 
 // said is the message of a failed call besides the code.

@@ -19,7 +19,7 @@ const maxDrawn = 150
 const (
 	nodeWidth, nodeHeight = 196, 46
 	nodeGapX, nodeGapY    = 56, 14
-	nodeText              = 25 // characters
+	nodeText              = 26 // characters
 	graphMargin           = 4
 )
 
@@ -36,6 +36,26 @@ type graphNode struct {
 	X, Y int
 }
 
+// textWidth is the room for the texts of a box: what is wider is cut off.
+func (n *graphNode) textWidth() int {
+	if n.Simulated {
+		return nodeWidth - 44
+	}
+	return nodeWidth - 18
+}
+
+// shownName is the name of a resource for people: the path of its construct within the stack, if it has one.
+func shownName(x *stack.ResourceState) string {
+	_, path, found := strings.Cut(x.Path, "/")
+	for _, end := range []string{"/Resource", "/Default"} {
+		path = strings.TrimSuffix(path, end)
+	}
+	if !found || path == "" {
+		return x.LogicalID
+	}
+	return path
+}
+
 // An edge connects a resource to one that depends on it.
 type graphEdge struct {
 	Path string
@@ -43,7 +63,7 @@ type graphEdge struct {
 }
 
 // drawGraph lays a graph out; nil for one that is too large or has no lines to draw.
-func drawGraph(resources []stack.ResourceState) *graph {
+func drawGraph(resources []stack.ResourceState, toneOf func(*stack.ResourceState) string) *graph {
 	if len(resources) == 0 || len(resources) > maxDrawn {
 		return nil
 	}
@@ -66,7 +86,7 @@ func drawGraph(resources []stack.ResourceState) *graph {
 	for _, n := range g.Nodes {
 		for _, id := range n.DependsOn {
 			if from, ok := at[id]; ok && from.X < n.X && !implied(above, n.DependsOn, id) {
-				g.Edges = append(g.Edges, graphEdge{curve(from, n), resourceTone(from.ResourceState)})
+				g.Edges = append(g.Edges, graphEdge{curve(from, n), toneOf(from.ResourceState)})
 			}
 		}
 	}

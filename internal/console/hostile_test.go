@@ -121,8 +121,16 @@ func (p poisonedStacks) Timeline(ctx context.Context, place awswire.Place, name,
 	return poisoned(p.otherStacks.Timeline(ctx, place, clean(name), clean(id)))
 }
 
-func (p poisonedStacks) Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error) {
-	return poisoned(p.otherStacks.Source(ctx, place, clean(name), processed))
+func (p poisonedStacks) Failures(ctx context.Context, place awswire.Place, name string) ([]stack.Failure, error) {
+	return poisoned(p.otherStacks.Failures(ctx, place, clean(name)))
+}
+
+func (p poisonedStacks) LatestOperations(ctx context.Context, place awswire.Place, limit int) ([]stack.StackOperation, error) {
+	return poisoned(p.otherStacks.LatestOperations(ctx, place, limit))
+}
+
+func (p poisonedStacks) Source(ctx context.Context, place awswire.Place, name, operation string, processed bool) (*stack.Source, error) {
+	return poisoned(p.otherStacks.Source(ctx, place, clean(name), clean(operation), processed))
 }
 
 func (p poisonedStacks) ChangeSets(ctx context.Context, place awswire.Place, name string, limit int) ([]stack.ChangeSetState, error) {

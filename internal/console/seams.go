@@ -62,8 +62,14 @@ type Stacks interface {
 	// Timeline is an operation on a stack, the latest one for the id ""; nil for none.
 	Timeline(ctx context.Context, place awswire.Place, name, operationID string) (*stack.Timeline, error)
 
-	// Source is the template of a stack.
-	Source(ctx context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error)
+	// Failures are why the latest operation on a stack failed, and its rollback if that failed, too.
+	Failures(ctx context.Context, place awswire.Place, name string) ([]stack.Failure, error)
+
+	// LatestOperations lists operations on all stacks, the latest first.
+	LatestOperations(ctx context.Context, place awswire.Place, limit int) ([]stack.StackOperation, error)
+
+	// Source is the template of a stack, or of an operation on it.
+	Source(ctx context.Context, place awswire.Place, name, operationID string, processed bool) (*stack.Source, error)
 
 	// ChangeSets lists the change sets of a stack that were not executed, the newest first, at
 	// most limit of them, without their changes.

@@ -78,9 +78,9 @@ func stackKey(s *stack.Summary) string {
 // stackHead is the header of all pages about one stack.
 type stackHead struct {
 	*stack.StackState
-	Tab   string
-	Cause *stack.EventState // that made the latest operation fail first, nil if none did
-	page  *page
+	Tab    string
+	Causes []cause // of the failure of the latest operation, and of its rollback
+	page   *page
 }
 
 // link is an address below the stack.
@@ -108,29 +108,7 @@ func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error
 	h := &stackHead{StackState: s, Tab: tab, page: p}
 	p.Title, p.Section = s.Name, "stacks"
 	p.Follow = p.link("/stacks/events", "stack", stackKey(&s.Summary))
-	if tone(string(s.Status)) == "bad" || strings.Contains(string(s.Status), "ROLLBACK") {
-		h.Cause, err = c.rootCause(r, p, s)
-	}
-	return h, err
-}
-
-// rootCause finds what failed first in the latest operation that changed resources.
-func (c *Console) rootCause(r *http.Request, p *page, s *stack.StackState) (*stack.EventState, error) {
-	if len(s.Operations) == 0 {
-		return nil, nil
-	}
-	events, err := c.config.Stacks.Events(r.Context(), stack.EventQuery{
-		Place: p.Place, Stack: s.ARN, OperationID: s.Operations[0].ID, Failed: true, Limit: 1000,
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range slices.Backward(events) {
-		if !e.OfStack && !strings.HasSuffix(e.Reason, "cancelled") || e.Validation != "" {
-			return &e, nil
-		}
-	}
-	return nil, nil
+	return h, c.findCauses(r, p, h)
 }
 
 func (c *Console) showStack(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -138,7 +116,7 @@ func (c *Console) showStack(_ http.ResponseWriter, r *http.Request, p *page) (te
 	if err != nil {
 		return nil, err
 	}
-	return p.stackBody(h, drawGraph(h.Resources)), nil
+	return p.stackBody(h, drawGraph(h.drawn(), h.tone)), nil
 }
 
 func (c *Console) stackOutputs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -192,6 +170,7 @@ func (v *eventsView) address(failed bool, pairs ...string) string {
 type templateView struct {
 	*stackHead
 	Processed bool
+	Operation string // that deployed it, "" for the template that the stack has
 	Lines     []templateLine
 	Size      int
 	Cut       bool
@@ -210,8 +189,11 @@ func (c *Console) stackTemplate(_ http.ResponseWriter, r *http.Request, p *page)
 		return nil, err
 	}
 	p.Title = h.Name + " template"
-	v := &templateView{stackHead: h, Processed: p.query.Get("stage") == "processed"}
-	source, err := c.config.Stacks.Source(r.Context(), p.Place, h.ARN, v.Processed)
+	v := &templateView{stackHead: h, Processed: p.query.Get("stage") == "processed", Operation: bounded(p.query.Get("operation"), 200)}
+	if v.Operation == "" && p.query.Get("of") == "" {
+		v.Operation = h.attempted()
+	}
+	source, err := c.config.Stacks.Source(r.Context(), p.Place, h.ARN, v.Operation, v.Processed)
 	if err != nil {
 		return nil, err
 	}
@@ -227,17 +209,16 @@ func (c *Console) stackTemplate(_ http.ResponseWriter, r *http.Request, p *page)
 	return p.templateBody(v), nil
 }
 
-// failure is why a resource failed, "" if it did not.
-func (h *stackHead) failure(id string) string {
-	if h.Cause != nil && h.Cause.LogicalID == id {
-		return cmp.Or(h.Cause.Reason, "failed")
+// stage is the address of one of the templates.
+func (v *templateView) stage(operation string, processed bool) string {
+	of, stage := "", ""
+	if operation == "" && v.attempted() != "" {
+		of = "stack"
 	}
-	for _, x := range h.Resources {
-		if x.LogicalID == id && strings.HasSuffix(string(x.Status), "_FAILED") {
-			return cmp.Or(x.Reason, "failed")
-		}
+	if processed {
+		stage = "processed"
 	}
-	return ""
+	return v.link("/template", "operation", operation, "of", of, "stage", stage)
 }
 
 // followStacks notifies a page of changes: of one stack, or of the list.
@@ -287,22 +268,6 @@ func (c *Console) stackMark(s *stream, place awswire.Place, name string) (stack.
 		return stack.Mark{}, nil // it was deleted
 	}
 	return mark, err
-}
-
-// resourceTone is the class of a resource in its state.
-func resourceTone(x *stack.ResourceState) string {
-	if x.Status == "" {
-		return "plain"
-	}
-	return tone(string(x.Status))
-}
-
-// resourceWords is the displayed status of a resource.
-func resourceWords(x *stack.ResourceState) string {
-	if x.Status == "" {
-		return "waiting"
-	}
-	return words(string(x.Status))
 }
 
 // simulatedWords marks a resource that is simulated.

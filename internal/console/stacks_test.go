@@ -177,7 +177,36 @@ func (f *fakeStacks) Timeline(ctx context.Context, place awswire.Place, name, id
 	return t, nil
 }
 
-func (f *fakeStacks) Source(_ context.Context, place awswire.Place, name string, processed bool) (*stack.Source, error) {
+func (f *fakeStacks) Failures(_ context.Context, place awswire.Place, name string) ([]stack.Failure, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.find(place, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range f.events[s.Name] {
+		if strings.HasSuffix(e.Status, "_FAILED") && !e.OfStack {
+			out := stack.Failure{EventState: e, Operation: s.Operations[0], StackARN: s.ARN, StackName: s.Name, Resources: s.Resources}
+			out.Message, out.ErrorCode = stack.HandlerMessage(e.Reason)
+			return []stack.Failure{out}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (f *fakeStacks) LatestOperations(context.Context, awswire.Place, int) ([]stack.StackOperation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []stack.StackOperation
+	for _, s := range f.stacks {
+		for _, op := range s.Operations {
+			out = append(out, stack.StackOperation{OperationState: op, Stack: s.Summary})
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeStacks) Source(_ context.Context, place awswire.Place, name, _ string, processed bool) (*stack.Source, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.find(place, name)
@@ -410,7 +439,7 @@ func TestStackPages(t *testing.T) {
 		{"/stacks?deleted=1", 200, []string{">old</a>", "/_cfn/stacks/arn:aws:cloudformation:us-east-1:000000000000:stack%2Fold%2F"}, []string{">shop</a>"}},
 		{"/stacks?in=123456789012/us-east-1", 200, []string{"No stacks in 123456789012", "create-stack"}, []string{">shop</a>"}},
 		{"/stacks/shop", 200, []string{
-			"<b>Billing</b> failed first", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
+			"failed first in the creation", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
 			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue",
 		}, []string{"/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},
@@ -440,7 +469,7 @@ func TestStackPages(t *testing.T) {
 		{"/requests", 200, []string{"Mail::<wbr>List", "&lt;b&gt;list", "AlreadyExists", "&lt;u&gt;exists", "in progress", "token-1", "2.0 s"}, []string{"<u>exists"}},
 		{"/requests?in=123456789012/us-east-1", 200, []string{"No requests in 123456789012", "cfn resource create"}, nil},
 		{"/requests?before=x", 400, []string{"page token in the address is invalid"}, nil},
-		{"/stacks/shop/template", 200, []string{`<span id="line-Billing" class="failed">`, "← Resource handler returned", `<span id="line-Queue">`, "&lt;script&gt;"}, []string{"<script>alert"}},
+		{"/stacks/shop/template", 200, []string{`<span id="line-Billing" class="failed">`, "← the cluster billing did not", `<span id="line-Queue">`, "&lt;script&gt;"}, []string{"<script>alert"}},
 	} {
 		w := get(t, c, test.path)
 		if w.Code != test.status {
@@ -475,6 +504,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+func plainTone(*stack.ResourceState) string { return "plain" }
+
 // TestGraph sees that every resource has a place of its own to the right of what it needs,
 // also where templates have no end and where they turn in circles.
 func TestGraph(t *testing.T) {
@@ -483,7 +514,7 @@ func TestGraph(t *testing.T) {
 		"diamond": {{LogicalID: "D", DependsOn: []string{"B", "C"}}, {LogicalID: "B", DependsOn: []string{"A"}}, {LogicalID: "C", DependsOn: []string{"A", "Gone"}}, {LogicalID: "A"}},
 		"growing": newFakeStacks().stacks[1].Resources,
 	} {
-		g := drawGraph(resources)
+		g := drawGraph(resources, plainTone)
 		at, taken := map[string]graphNode{}, map[[2]int]bool{}
 		for _, n := range g.Nodes {
 			at[n.LogicalID] = n
@@ -518,20 +549,20 @@ func TestGraph(t *testing.T) {
 		}
 		long = append(long, x)
 	}
-	if g := drawGraph(long); len(g.Edges) != maxDrawn-1 {
+	if g := drawGraph(long, plainTone); len(g.Edges) != maxDrawn-1 {
 		t.Errorf("a chain whose every resource names all before it has %d lines, want %d", len(g.Edges), maxDrawn-1)
 	}
 	round := drawGraph([]stack.ResourceState{
 		{LogicalID: "A"}, {LogicalID: "B", DependsOn: []string{"A"}}, {LogicalID: "C", DependsOn: []string{"B"}}, {LogicalID: "D", DependsOn: []string{"C", "A", "X"}}, {LogicalID: "X"},
-	})
+	}, plainTone)
 	if len(round.Edges) != 4 {
 		t.Errorf("%d lines, want 4: A-B, B-C, C-D, X-D", len(round.Edges))
 	}
-	circle := drawGraph([]stack.ResourceState{{LogicalID: "A", DependsOn: []string{"B"}}, {LogicalID: "B", DependsOn: []string{"A"}}})
+	circle := drawGraph([]stack.ResourceState{{LogicalID: "A", DependsOn: []string{"B"}}, {LogicalID: "B", DependsOn: []string{"A"}}}, plainTone)
 	if len(circle.Nodes) != 2 {
 		t.Errorf("a circle has %d boxes", len(circle.Nodes))
 	}
-	if drawGraph(make([]stack.ResourceState, maxDrawn+1)) != nil || drawGraph(nil) != nil {
+	if drawGraph(make([]stack.ResourceState, maxDrawn+1), plainTone) != nil || drawGraph(nil, plainTone) != nil {
 		t.Error("a graph that is too large is drawn")
 	}
 }

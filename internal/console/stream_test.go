@@ -73,7 +73,7 @@ func serve(t *testing.T, c *Console) *httptest.Server {
 }
 
 // until waits for something that happens in another goroutine.
-func until(t *testing.T, what string, done func() bool) {
+func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

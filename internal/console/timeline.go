@@ -81,6 +81,9 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 	}
 	p.Title = h.Name + " timeline"
 	id := bounded(p.query.Get("operation"), 200)
+	if id == "" && len(h.Causes) > 0 {
+		id = h.Causes[0].Top.Operation.ID // and not the rollback
+	}
 	timeline, err := c.config.Stacks.Timeline(r.Context(), p.Place, h.ARN, id)
 	if err != nil {
 		return nil, err

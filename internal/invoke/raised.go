@@ -26,9 +26,9 @@ type trace struct {
 	place         string // FILE:LINE of the frame that is not a library's, "" if there is none
 }
 
-// raised describes the exception that an event stands for, according to the log of the call:
+// Raised describes the exception that an event stands for, according to the log of the call:
 // "raised TypeError: … (src/handlers.py:38)". It is "" for an event that a handler made itself.
-func raised(e *Event, log string) string {
+func Raised(e *Event, log string) string {
 	if e.Status != Failed || e.ErrorCode != InternalFailure {
 		return ""
 	}

@@ -55,13 +55,13 @@ func TestRaised(t *testing.T) {
 			if e.ErrorCode == "" {
 				e.ErrorCode = InternalFailure
 			}
-			if got := raised(&e, test.log); got != test.want {
+			if got := Raised(&e, test.log); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 	long := &Event{Status: Failed, ErrorCode: InternalFailure}
-	if got := raised(long, "Traceback (most recent call last):\nValueError: "+strings.Repeat("x", 1<<20)); len(got) > 2*maxRaised {
+	if got := Raised(long, "Traceback (most recent call last):\nValueError: "+strings.Repeat("x", 1<<20)); len(got) > 2*maxRaised {
 		t.Errorf("a headline has %d bytes", len(got))
 	}
 }

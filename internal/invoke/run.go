@@ -254,7 +254,7 @@ func (r *Runner) call(ctx context.Context, req *Request, now state, index int) (
 	c.Duration = r.cfg.Now().Sub(c.Start)
 	if c.Err == nil {
 		if c.Event, c.Err = r.read(c.reply, req.Action, index); c.Event != nil {
-			c.Event.Raised = r.cfg.Redactor.Text(raised(c.Event, string(c.log)))
+			c.Event.Raised = r.cfg.Redactor.Text(Raised(c.Event, string(c.log)))
 		}
 	} else if c.reply != nil {
 		c.Event, _ = r.read(c.reply, req.Action, index) // too late, but it may contain an identifier

@@ -21,6 +21,8 @@ type Failure struct {
 	StackARN   string
 	StackName  string
 
+	Message    string    // of the handler, or the reason of the event
+	ErrorCode  string    // of the handler, "" if it reported none
 	Hooks      []Refusal // of hooks that refused the resource or the stack
 	AlsoFailed []string  // logical ids of further resources
 	Nested     *Failure  // in the nested stack that the resource is, nil if it is not known
@@ -123,6 +125,7 @@ func (e *Engine) failure(ctx context.Context, s *stackRow, op *operationRow, dep
 		}
 	}
 	out.EventState = eventState(s, first)
+	out.Message, out.ErrorCode = HandlerMessage(first.Reason)
 	if out.Hooks, err = e.refusals(ctx, s, op, first.LogicalID); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -196,3 +197,14 @@ func refusedTemplate(err error) error {
 
 // bracketed is a list of names in a reason.
 func bracketed(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
+
+// handlerMessage is the reason of a resource whose handler failed.
+var handlerMessage = lazyregexp.New(`(?s)^Resource handler returned message: "(.*)" \(RequestToken: [^,)]*(?:, HandlerErrorCode: ([A-Za-z]+))?\)\.?$`)
+
+// HandlerMessage is the message of a handler and its error code in the reason of an event, or the reason as it is.
+func HandlerMessage(reason string) (message, code string) {
+	if m := handlerMessage.FindStringSubmatch(reason); m != nil {
+		return m[1], m[2]
+	}
+	return reason, ""
+}
