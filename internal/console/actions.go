@@ -23,6 +23,10 @@ var notices = map[string]string{
 	"deleted":      "The change set was deleted.",
 	"refactoring":  "The refactor is being executed.",
 	"detecting":    "Drift detection was started.",
+	"planned":      "The change set is being created: execute it to deploy.",
+	"canceling":    "The update is being canceled.",
+	"rolling":      "The stack is being rolled back.",
+	"deleting":     "The stack is being deleted.",
 }
 
 // back sends the browser on with GET, so that reloading the page repeats nothing.
@@ -75,7 +79,7 @@ func (c *Console) deregister(w http.ResponseWriter, r *http.Request, p *page) (t
 		return nil, err
 	}
 	if version == "" {
-		return back(w, r, p.link("/", "done", "removed"))
+		return back(w, r, p.link("/types", "done", "removed"))
 	}
 	return back(w, r, p.link(typePath(kind, name, ""), "done", "deregistered"))
 }
@@ -111,5 +115,5 @@ func (c *Console) deactivate(w http.ResponseWriter, r *http.Request, p *page) (t
 	if err != nil {
 		return nil, err
 	}
-	return back(w, r, p.link("/", "done", "deactivated"))
+	return back(w, r, p.link("/types", "done", "deactivated"))
 }

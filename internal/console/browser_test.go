@@ -244,10 +244,13 @@ func testLook(t *testing.T, browser context.Context) {
 	shots := os.Getenv("FORMWORK_SCREENSHOTS")
 	const cluster, schemaOf = "/types/RESOURCE/MongoDB::Atlas::Cluster", "/types/RESOURCE/MongoDB::Atlas::Cluster/schema"
 	pages := []struct{ name, path, before string }{
-		{"types", "/", ""},
-		{"types-none", "/?q=nothing", ""},
-		{"types-public", "/?shelf=public", ""},
-		{"start", "/?in=123456789012/us-east-1", ""},
+		{"home", "/", ""},
+		{"home-empty", "/?in=123456789012/eu-west-1", ""},
+		{"deploy", "/deploy?stack=shop", ""},
+		{"types", "/types", ""},
+		{"types-none", "/types?q=nothing", ""},
+		{"types-public", "/types?shelf=public", ""},
+		{"start", "/types?in=123456789012/us-east-1", ""},
 		{"type", cluster, ""},
 		{"type-menu", cluster, `document.querySelector("details.menu").open = true`},
 		{"type-hook", "/types/HOOK/Acme::Security::Encryption", ""},
@@ -394,7 +397,7 @@ func testLiveStack(t *testing.T, browser context.Context) {
 	v.is("L failed", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("bad") && document.querySelector("#r-WorkerL").textContent.includes("no room")`)
 	v.open("/stacks/shop")
 	v.follow(`.cause a[href$="/template#line-Billing"]`, "shop template")
-	v.is("the line is in view and marked", `document.querySelector(".source .failed:target") && document.querySelector(".source .failed").textContent.includes("NotStabilized")`)
+	v.is("the line is in view and marked", `document.querySelector(".source .failed:target") && document.querySelector(".source .failed").textContent.includes("did not reach the state IDLE")`)
 	v.quiet()
 }
 
@@ -403,7 +406,7 @@ func testWalk(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "light")
-	v.open("/")
+	v.open("/types")
 	v.follow(`a[href$="MongoDB::Atlas::Cluster"][data-row]`, "MongoDB::Atlas::Cluster")
 	v.follow(`a[href$="/schema?v=00000003"]`, "MongoDB::Atlas::Cluster schema")
 
@@ -442,7 +445,7 @@ func testWalk(t *testing.T, browser context.Context) {
 	v.follow(`a[href$="/contract#create.read"]`, "Handler contract")
 
 	// Another place.
-	v.open("/")
+	v.open("/types")
 	v.do(chromedp.SetValue(chromedp.CSS("select#place"), "123456789012/us-east-1"))
 	v.is("the other place is empty", `document.querySelector("h1").textContent === "No types yet"`)
 	v.quiet()
@@ -453,7 +456,7 @@ func testKeyboard(t *testing.T, browser context.Context) {
 	f, logs := world(t)
 	v := visit(t, browser, newConsole(t, f, logs))
 	v.look(1280, "dark")
-	v.open("/")
+	v.open("/types")
 	v.press(kb.Tab)
 	v.is("the way past the navigation is first and seen", `document.activeElement.className === "skip" && document.activeElement.getBoundingClientRect().left >= 0`)
 	v.press(kb.Enter)
@@ -525,7 +528,7 @@ func testLivePages(t *testing.T, browser context.Context) {
 	})
 	v.is("the run has come further", `document.querySelector("progress").value === 8 && document.querySelector("#run").textContent.includes("contract_delete_read")`)
 
-	v.open("/?in=000000000000/eu-central-1")
+	v.open("/types?in=000000000000/eu-central-1")
 	v.is("the page is empty and follows", `document.querySelector("#start") && document.body.dataset.following === "live"`)
 	v.open("/registrations")
 	v.is("it follows", `document.body.dataset.following === "live"`)
@@ -634,7 +637,7 @@ func testSignIn(t *testing.T, browser context.Context) {
 	f.change(func() { f.types = nil })
 	v.is("the page is for signing in again", `document.querySelector("#signin") && !document.body.dataset.following`)
 	v.open("/?token=" + c.Token())
-	v.is("the session begins again", `document.querySelector("h1").textContent === "No types yet"`)
+	v.is("the session begins again", `document.querySelector("h1").textContent === "Overview"`)
 	v.mu.Lock()
 	v.complaints = nil // as above
 	v.mu.Unlock()
@@ -648,13 +651,13 @@ func testWithoutScript(t *testing.T, browser context.Context) {
 		_, err := cdp.Call(ctx, page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	}))
-	v.open("/")
+	v.open("/types")
 	v.do(chromedp.SendKeys(chromedp.CSS("#q"), "cluster"+kb.Enter))
 	v.is("the search is done", `location.search === "?q=cluster" && document.querySelectorAll("[data-row]").length === 1`)
 	v.follow(`[data-row]`, "MongoDB::Atlas::Cluster")
 	v.follow(`button[aria-label="Make 00000003 the default"]`, "MongoDB::Atlas::Cluster")
 	v.is("it is said", `document.querySelector(".notice")`)
-	v.open("/")
+	v.open("/types")
 	v.do(chromedp.SetValue(chromedp.CSS("select#place"), "123456789012/us-east-1"), chromedp.Click(chromedp.CSS(".place button")))
 	v.is("the other place is empty", `document.querySelector("h1").textContent === "No types yet"`)
 	v.open("/calls")

@@ -40,28 +40,47 @@ type callsView struct {
 	First  string // address of the newest calls, "" if this is it
 }
 
-// A callRow is a call in a list. The calls of one operation are adjacent, the latest first.
+// A callRow is an operation in a list: its latest call, and all that the page has of it.
 type callRow struct {
 	handlerCall
-	Number, Of int  // of the calls of the operation that the page has
-	Follows    bool // the row above is a later call of the same operation
+	Calls []handlerCall // the first one first
 }
 
-// gather puts the calls of one operation together, where the latest of them is.
+// gather folds the calls of one operation into one row, where the latest of them is.
 func gather(calls []handlerCall) []callRow {
-	last := map[string][]handlerCall{}
-	for _, call := range calls {
-		last[operationOf(&call)] = append(last[operationOf(&call)], call)
+	all := map[string][]handlerCall{}
+	for _, call := range slices.Backward(calls) {
+		all[operationOf(&call)] = append(all[operationOf(&call)], call)
 	}
-	rows := make([]callRow, 0, len(calls))
+	var rows []callRow
 	for _, call := range calls {
 		key := operationOf(&call)
-		for i, one := range last[key] {
-			rows = append(rows, callRow{one, len(last[key]) - i, len(last[key]), i > 0})
+		if all[key] != nil {
+			rows = append(rows, callRow{call, all[key]})
 		}
-		delete(last, key)
+		delete(all, key)
 	}
 	return rows
+}
+
+// failed is how many calls before the latest one failed, or had no response.
+func (r *callRow) failed() int {
+	n := 0
+	for i := range r.Calls {
+		if r.Calls[i].ID != r.ID && tone(r.Calls[i].Status) == "bad" {
+			n++
+		}
+	}
+	return n
+}
+
+// took is how long the calls of the row took together, in seconds.
+func (r *callRow) took() float64 {
+	var sum time.Duration
+	for i := range r.Calls {
+		sum += r.Calls[i].Duration
+	}
+	return sum.Seconds()
 }
 
 // operationOf identifies the operation. Callers may send any token, or none.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,14 +28,18 @@ func TestOperations(t *testing.T) {
 	}
 
 	rows := gather([]handlerCall{{ID: "5", Token: "a"}, {ID: "4", Token: "b"}, {ID: "3", Token: "a"}, {ID: "2"}, {ID: "1"}})
-	got := ""
+	var got []string
 	for _, row := range rows {
-		got += row.ID
-		if row.Follows {
-			got += "'"
+		line := row.ID + ":"
+		for _, call := range row.Calls {
+			line += " " + call.ID
 		}
+		got = append(got, line)
 	}
-	if got != "53'421" || rows[0].Number != 2 || rows[0].Of != 2 {
-		t.Errorf("gathered as %s: %+v", got, rows)
+	if want := []string{"5: 3 5", "4: 4", "2: 2", "1: 1"}; !slices.Equal(got, want) {
+		t.Errorf("folded as %q, want %q", got, want)
+	}
+	if list := get(t, c, clusterPath+"/calls").Body.String(); !strings.Contains(list, `<details class="fold" id="operation-6f5f0c2e-0c7c-4f0e-9df5-000000000036">`) || !strings.Contains(list, "<summary>3 calls") || !strings.Contains(list, ">1 failed<") {
+		t.Error("the list does not fold the calls of an operation")
 	}
 }

@@ -175,6 +175,17 @@ func (h *stackHead) drawn() []stack.ResourceState {
 	return out
 }
 
+// shown is the name of a resource for people, by its logical id.
+func (h *stackHead) shown(id string) string {
+	if h.names == nil {
+		h.names = map[string]string{}
+		for _, x := range h.drawn() {
+			h.names[x.LogicalID] = shownName(&x)
+		}
+	}
+	return cmp.Or(h.names[id], id)
+}
+
 // tone is the class of a resource: what failed first stays red through the rollback.
 func (h *stackHead) tone(x *stack.ResourceState) string {
 	switch {

@@ -1,5 +1,5 @@
-// Package console is the web pages of the local CloudFormation: stacks with their change sets and
-// drift, requests of Cloud Control, types with their versions
+// Package console is the web pages of the local CloudFormation: what runs and what failed last, stacks with
+// their change sets and drift, requests of Cloud Control, types with their versions
 // and registrations, schemas as documentation, reports of tests, and the calls and logs of
 // handlers.
 //
@@ -96,6 +96,10 @@ type Config struct {
 
 	// TimeScale is what the delays of handlers are divided by. The pages say so if it is more than 1.
 	TimeScale float64
+
+	// Docs serves the documentation of this version, whose links are relative. With nil the pages have no
+	// links to it.
+	Docs http.Handler
 
 	Version string // of the program, for the foot of the pages
 	Warning string // for the foot of the pages: what the person at the console should know; may be ""
@@ -195,7 +199,8 @@ func (r route) pattern() string {
 func (c *Console) table() []route {
 	const kindName = "/types/{kind}/{name}"
 	return []route{
-		{"GET /{$}", c.page(c.listTypes)},
+		{"GET /{$}", c.page(c.showHome)},
+		{"GET /types", c.page(c.listTypes)},
 		{"GET " + kindName, c.page(c.showType)},
 		{"GET " + kindName + "/schema", c.page(c.showSchema)},
 		{"GET " + kindName + "/schema.json", c.page(c.sendSchema)},
@@ -208,6 +213,8 @@ func (c *Console) table() []route {
 		{"POST " + kindName + "/deregister", c.page(c.deregister)},
 		{"POST " + kindName + "/activate", c.page(c.activate)},
 		{"POST " + kindName + "/deactivate", c.page(c.deactivate)},
+		{"GET /deploy", c.page(c.showDeploy)},
+		{"POST /deploy", c.page(c.deploy)},
 		{"GET /stacks", c.page(c.listStacks)},
 		{"GET /stacks/events", c.followStacks},
 		{"GET /stacks/{stack}", c.page(c.showStack)},
@@ -223,6 +230,10 @@ func (c *Console) table() []route {
 		{"GET /stacks/{stack}/drift", c.page(c.stackDrift)},
 		{"GET /stacks/{stack}/hooks", c.page(c.stackHooks)},
 		{"POST /stacks/{stack}/drift", c.page(c.detectDrift)},
+		{"POST /stacks/{stack}/cancel", c.page(c.cancelUpdate)},
+		{"POST /stacks/{stack}/continue", c.page(c.continueRollback)},
+		{"POST /stacks/{stack}/rollback", c.page(c.rollBack)},
+		{"POST /stacks/{stack}/delete", c.page(c.deleteStack)},
 		{"GET /stack-sets", c.page(c.listSets)},
 		{"GET /stack-sets/events", c.followSets},
 		{"GET /stack-sets/{set}", c.page(c.showSet)},
@@ -239,6 +250,7 @@ func (c *Console) table() []route {
 		{"GET /events", c.followChanges},
 		{"GET /contract", c.page(c.showContract)},
 		{"GET /assets/{file}", c.sendAsset},
+		{"GET /docs/", c.sendDocs},
 		{"GET /", c.page(c.notFound)},
 	}
 }
@@ -276,6 +288,7 @@ func (c *Console) page(s screen) func(http.ResponseWriter, *http.Request) {
 			return
 		}
 		if body != nil {
+			p.Help = c.help(p.Section)
 			c.render(w, r, p, http.StatusOK, body)
 		}
 	}

@@ -49,7 +49,7 @@ const clusterPath = "/types/RESOURCE/MongoDB::Atlas::Cluster"
 
 // allPages are addresses of every page.
 var allPages = []string{
-	"/", "/?q=clus", "/?kind=HOOK", "/?shelf=public", "/?shelf=activated", "/?deprecated=1", "/?in=123456789012/us-east-1",
+	"/", "/?in=123456789012/us-east-1", "/deploy", "/deploy?stack=shop", "/types", "/types?q=clus", "/types?kind=HOOK", "/types?shelf=public", "/types?shelf=activated", "/types?deprecated=1", "/types?in=123456789012/us-east-1",
 	clusterPath, clusterPath + "/schema", clusterPath + "/schema?at=/ReplicationSpecs/*/AdvancedRegionConfigs", clusterPath + "/schema?q=region",
 	clusterPath + "/compare", clusterPath + "/compare?from=00000003&to=00000002", clusterPath + "/logs", clusterPath + "/logs?q=error",
 	"/types/HOOK/Acme::Security::Encryption", "/types/HOOK/Acme::Security::Encryption/schema", "/types/MODULE/Acme::Net::Vpc::MODULE", "/types/MODULE/Acme::Net::Vpc::MODULE/schema",
@@ -77,18 +77,22 @@ func TestPages(t *testing.T) {
 		want   []string
 		not    []string
 	}{
-		{"/", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Tasks::<wbr>Definition", "starting the handler", `placeholder="Search by name"`, `data-changes="/_cfn/events"`, "000000000000 · eu-central-1"}, []string{"Example::<wbr>Mail::<wbr>List</a>", "cfn env"}},
+		{"/", 200, []string{">Overview<", "growing", "create", "MongoDB::<wbr>Atlas::<wbr>Cluster", "contract tests", "did not reach the state IDLE", ">create failed<", `data-changes="/_cfn/stacks/events"`}, []string{"Nothing has been deployed"}},
+		{"/types", 200, []string{"MongoDB::<wbr>Atlas::<wbr>Cluster", "Acme::<wbr>Tasks::<wbr>Definition", "starting the handler", `placeholder="Search by name"`, `data-changes="/_cfn/events"`, "000000000000 · eu-central-1"}, []string{"Example::<wbr>Mail::<wbr>List</a>", "cfn env"}},
 		{"/registrations", 200, []string{"13 min ago", "took 2.0 s", "<code>00000004</code>"}, nil},
 		{clusterPath, 200, []string{"published as 1.4.0"}, nil},
-		{"/?q=CLUSTER", 200, []string{"MongoDB::<wbr>Atlas"}, []string{"Acme::<wbr>Tasks"}},
-		{"/?q=zzz", 200, []string{"No types match <q>zzz</q>"}, nil},
-		{"/?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},
-		{"/?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
-		{"/?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
-		{"/?kind=THING", 400, []string{"Unknown filter"}, nil},
-		{"/?next=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
-		{"/?in=somewhere", 400, []string{"Invalid account or region"}, nil},
-		{"/?in=123456789012/us-east-1", 200, []string{`eval &#34;$(cfn env)&#34;`, `aria-current="page" class="on">Types`, "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
+		{"/types?q=CLUSTER", 200, []string{"MongoDB::<wbr>Atlas"}, []string{"Acme::<wbr>Tasks"}},
+		{"/types?q=zzz", 200, []string{"No types match <q>zzz</q>"}, nil},
+		{"/types?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},
+		{"/types?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
+		{"/types?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
+		{"/types?kind=THING", 400, []string{"Unknown filter"}, nil},
+		{"/types?next=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
+		{"/?in=123456789012/eu-west-1", 200, []string{"Nothing has been deployed", `eval &#34;$(cfn env)&#34;`, "cfn deploy template.yaml"}, nil},
+		{"/deploy?stack=shop", 200, []string{`value="shop"`, "<code>Password</code>", "CAPABILITY_IAM", "keep the template of the stack"}, nil},
+		{"/deploy?stack=none", 404, nil, nil},
+		{"/types?in=somewhere", 400, []string{"Invalid account or region"}, nil},
+		{"/types?in=123456789012/us-east-1", 200, []string{`eval &#34;$(cfn env)&#34;`, `aria-current="page" class="on">Types`, "cfn submit --set-default", `value="123456789012/us-east-1" selected`}, nil},
 		{clusterPath, 200, []string{"00000004", "not tested", "Make default", "Execution role", "mongodb-<wbr>atlas-", "resolve:secretsmanager", "href=\"https://github.com/mongodb/", `rel="noopener noreferrer external"`}, []string{"geheim", "javascript:", "Activate"}},
 		{clusterPath + "?v=00000009", 404, []string{"Type not found", "TypeNotFoundException"}, nil},
 		{"/types/RESOURCE/No::Such::Type", 404, []string{"The type &#39;No::Such::Type&#39; cannot be found."}, nil},
@@ -220,7 +224,7 @@ func TestAssets(t *testing.T) {
 	f, logs := world(t)
 	c := newConsole(t, f, logs)
 	page := get(t, c, "/").Body.String()
-	for _, name := range []string{"console.css", "console.js", "icon.svg"} {
+	for _, name := range []string{"console.css", "console.js", "scheme.js", "icon.svg"} {
 		address := regexp.MustCompile(`/assets/` + regexp.QuoteMeta(name) + `\?v=[0-9a-f]+`).FindString(page)
 		w := get(t, c, address)
 		if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Body.Len() == 0 {
@@ -274,8 +278,8 @@ func TestHostileText(t *testing.T) {
 		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + url.PathEscape(stored), "/calls/" + name, "/types/RESOURCE/" + name + "/calls", "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
 		"/logs?group=/aws/lambda/hostile", "/logs?group=/aws/lambda/hostile&q=" + url.QueryEscape(hostile), "/logs?group=/aws/lambda/hostile&stream=" + url.QueryEscape("2026/11/20/[1]"),
 		"/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape(hostile), "/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape("2026/11/20/[1]") + "&q=" + url.QueryEscape(hostile),
-		"/", "/?q=" + url.QueryEscape("script"), "/?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
-		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/?done=" + url.QueryEscape(hostile),
+		"/", "/types", "/types?q=" + url.QueryEscape("script"), "/types?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
+		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/types?done=" + url.QueryEscape(hostile),
 		"/types/RESOURCE/" + name + "?v=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name + "/schema?at=" + url.QueryEscape("/"+hostile),
 	} {
 		w := get(t, c, path)
@@ -332,10 +336,10 @@ func TestForms(t *testing.T) {
 		{clusterPath + "/default", url.Values{"version": {"00000003"}}, "default RESOURCE MongoDB::Atlas::Cluster 00000003 in 000000000000/us-east-1", "/_cfn" + clusterPath + "?done=default"},
 		{clusterPath + "/test", url.Values{"version": {"00000003"}}, "test RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=testing"},
 		{clusterPath + "/deregister", url.Values{"version": {"00000003"}}, "deregister RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=deregistered"},
-		{clusterPath + "/deregister", nil, "deregister RESOURCE MongoDB::Atlas::Cluster ", "/_cfn/?done=removed"},
+		{clusterPath + "/deregister", nil, "deregister RESOURCE MongoDB::Atlas::Cluster ", "/_cfn/types?done=removed"},
 		{mail + "/activate", url.Values{"publisher": {"p"}, "alias": {"My::Mail::List"}, "autoupdate": {"1"}}, "activate RESOURCE Example::Mail::List of p as My::Mail::List, updates true", "/_cfn/types/RESOURCE/My::Mail::List?done=activated"},
 		{mail + "/activate", url.Values{"publisher": {"p"}}, "activate RESOURCE Example::Mail::List of p as , updates false", "/_cfn" + mail + "?done=activated"},
-		{mail + "/deactivate", nil, "deactivate RESOURCE Example::Mail::List", "/_cfn/?done=deactivated"},
+		{mail + "/deactivate", nil, "deactivate RESOURCE Example::Mail::List", "/_cfn/types?done=deactivated"},
 	} {
 		f, logs := world(t)
 		c := newConsole(t, f, logs)
@@ -521,7 +525,7 @@ func TestPaging(t *testing.T) {
 	for _, search := range []string{"", "thing00", "SERVICE003", "7"} {
 		var names []string
 		pages := 0
-		for path := "/?q=" + search; path != ""; pages++ {
+		for path := "/types?q=" + search; path != ""; pages++ {
 			page := get(t, c, path).Body.String()
 			rows := rowPattern.FindAllStringSubmatch(page, -1)
 			for _, m := range rows {
@@ -559,7 +563,7 @@ func TestRealRegistry(t *testing.T) {
 			c := New(Config{Registry: registry.New(registry.Config{Store: s}), Now: time.Now})
 			defer c.Close()
 			for path, want := range map[string]string{
-				"/": "No types yet", "/?shelf=public": "No matching types", "/?shelf=activated&kind=HOOK": "No matching types", "/?deprecated=1": "No matching types", "/registrations": "No registrations yet",
+				"/types": "No types yet", "/types?shelf=public": "No matching types", "/types?shelf=activated&kind=HOOK": "No matching types", "/types?deprecated=1": "No matching types", "/registrations": "No registrations yet",
 				"/tests": "No test runs yet", "/tests/x": "Test run not found", "/types/RESOURCE/A1::B1::C1": "Type not found", "/types/RESOURCE/bad": "TypeName is invalid",
 			} {
 				if page := get(t, c, path).Body.String(); !strings.Contains(page, want) {
@@ -604,7 +608,7 @@ func (r *largeRegistry) Types(_ context.Context, _ awswire.Caller, q registry.Ty
 // BenchmarkTypesPage makes a page of the list of 10,000 types, and one of those with a
 // text in their names, for which it goes through all.
 func BenchmarkTypesPage(b *testing.B) {
-	for _, path := range []string{"/", "/?q=thing099"} {
+	for _, path := range []string{"/types", "/types?q=thing099"} {
 		b.Run(path, func(b *testing.B) {
 			c := New(Config{Registry: newLargeRegistry(10_000)})
 			defer c.Close()
@@ -639,7 +643,7 @@ func TestStartPage(t *testing.T) {
 		"127.0.0.1:9000": `eval "$(cfn env --endpoint http://127.0.0.1:9000)"`, "cfn.example": `eval "$(cfn env --endpoint http://cfn.example)"`,
 		"$(reboot)": `eval "$(cfn env)"`,
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+Prefix+"/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+Prefix+"/types", nil)
 		r.Host = host
 		w := httptest.NewRecorder()
 		c.ServeHTTP(w, r)

@@ -262,12 +262,12 @@ func (f *fakeRegistry) DeactivateType(_ context.Context, _ awswire.Caller, in *c
 	return &cloudformation.DeactivateTypeOutput{}, f.did("deactivate %s %s", in.Type, aws.ToString(in.TypeName))
 }
 
-func (f *fakeRegistry) TestRuns(_ context.Context, _ awswire.Caller, q registry.TestQuery) ([]registry.TestRun, error) {
+func (f *fakeRegistry) TestRuns(_ context.Context, caller awswire.Caller, q registry.TestQuery) ([]registry.TestRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []registry.TestRun
 	for _, r := range f.runs {
-		if (q.ID == "" || r.ID == q.ID) && (q.TypeName == "" || q.TypeName == r.TypeName) && len(out) < q.Limit {
+		if caller.Place == home && (q.ID == "" || r.ID == q.ID) && (q.TypeName == "" || q.TypeName == r.TypeName) && len(out) < q.Limit {
 			out = append(out, r)
 		}
 	}
@@ -463,6 +463,13 @@ func world(t testing.TB) (*fakeRegistry, *engines) {
 }
 
 const hookSchema = `{"typeName":"Acme::Security::Encryption","description":"Every bucket has to be encrypted.","typeConfiguration":{"properties":{"MinKeyLength":{"type":"integer","minimum":128,"description":"Bits."},"Exempt":{"type":"array","items":{"type":"string"},"uniqueItems":true}},"additionalProperties":false},"handlers":{"preCreate":{"targetNames":["AWS::S3::Bucket"],"permissions":[]},"preUpdate":{"targetNames":["AWS::S3::Bucket"],"permissions":["s3:GetBucketEncryption"]}},"additionalProperties":false}`
+
+// worldRegistry is the registry of a world.
+func worldRegistry(t testing.TB) *fakeRegistry {
+	t.Helper()
+	f, _ := world(t)
+	return f
+}
 
 // newConsole is a console over a world, which ends with the test. Without engines it has the registry and
 // stacks only.

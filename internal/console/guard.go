@@ -52,7 +52,7 @@ func foreign(r *http.Request) string {
 const (
 	cookieName = "cfn_console"
 	tokenField = "token"
-	maxForm    = 64 << 10
+	maxForm    = 256 << 10 // a template of 51,200 bytes, of which each may take three
 )
 
 // visitor is the random value that a browser is known by, "" if it has none yet: its session, or

@@ -66,7 +66,7 @@ func TestManagedHook(t *testing.T) {
 		want   string
 		not    []string
 	}{
-		{"/?kind=HOOK", 200, "Private::<wbr>Lambda::<wbr>Check", nil},
+		{"/types?kind=HOOK", 200, "Private::<wbr>Lambda::<wbr>Check", nil},
 		{path, 200, "AWS::<wbr>Hooks::<wbr>LambdaHook", []string{"Deactivate", path + "/schema", path + "/calls", path + "/logs", "lambda/"}},
 		{path + "/schema", 404, "The schema of AWS::Hooks::LambdaHook is not published.", nil},
 		{path + "/schema.json", 404, "The schema of AWS::Hooks::LambdaHook is not published.", nil},

@@ -176,7 +176,7 @@ func (e *engines) poison() {
 
 // withoutTexts are pages that show no text of anybody: they have no rows, or are the same for all.
 var withoutTexts = []string{
-	"/contract", "/?in=123456789012/us-east-1", "/logs", "/logs?group=/aws/lambda/other", "/stacks?deleted=1", "/stacks?q=none", "/requests?in=123456789012/us-east-1", "/stack-sets?deleted=1",
+	"/contract", "/deploy", "/?in=123456789012/us-east-1", "/types?in=123456789012/us-east-1", "/logs", "/logs?group=/aws/lambda/other", "/stacks?deleted=1", "/stacks?q=none", "/requests?in=123456789012/us-east-1", "/stack-sets?deleted=1",
 }
 
 // TestPoisonedPages visits every page when all texts that the console reads have poison: it shows it as text.

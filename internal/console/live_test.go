@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,8 @@ type shop struct {
 	own       operation.Types
 	templates map[string]string // by URL
 	hooks     []hook.Hook
+	hold      chan struct{} // what a part waits for whose property Fail is WAIT
+	broken    atomic.Bool   // parts cannot be rolled back
 }
 
 func newShop(t testing.TB, e *engines) *shop {
@@ -82,8 +85,15 @@ func (s *shop) object(_ context.Context, _ awswire.Caller, url string, _ int64) 
 }
 
 // Call implements [operation.Provider]. The call of a part that fails is recorded, with its log.
-func (s *shop) Call(_ context.Context, r operation.Request) (operation.Progress, error) {
-	if r.Desired["Fail"] != string(r.Action) {
+func (s *shop) Call(ctx context.Context, r operation.Request) (operation.Progress, error) {
+	if r.Desired["Fail"] == "WAIT" {
+		select {
+		case <-s.hold:
+		case <-ctx.Done():
+			return operation.Progress{}, ctx.Err()
+		}
+	}
+	if r.Desired["Fail"] != string(r.Action) && !(r.Rollback && r.Action == invoke.Update && s.broken.Load()) {
 		model := maps.Clone(r.Desired)
 		model["Id"] = strings.ToLower(r.LogicalID) + "-1"
 		return operation.Progress{Status: types.OperationStatusSuccess, Identifier: model["Id"].(string), Model: model}, nil
@@ -280,5 +290,105 @@ func TestFailureStory(t *testing.T) {
 		if t.Failed() && testing.Verbose() {
 			t.Fatal(page)
 		}
+	}
+}
+
+// TestStackActions deploys a template from the form of the console, executes the change set, updates the stack, cancels,
+// continues, rolls back and deletes it.
+func TestStackActions(t *testing.T) {
+	s := newShop(t, newEngines(t))
+	c := s.console()
+	c.config.Registry = worldRegistry(t) // whose pages have a form
+	send := func(path string, form url.Values, status int) string {
+		t.Helper()
+		w := submit(t, c, path, form, nil)
+		if w.Code != status {
+			t.Fatalf("%s: %d %s", path, w.Code, regexp.MustCompile(`(?s)<main.*</main>`).FindString(w.Body.String()))
+		}
+		return w.Header().Get("Location")
+	}
+	deploy := func(status types.StackStatus, template, parameters string) {
+		t.Helper()
+		location := send("/deploy", url.Values{"stack": {"first"}, "template": {template}, "parameters": {parameters}}, 303)
+		path, query, _ := strings.Cut(strings.TrimPrefix(location, Prefix), "?")
+		if query != "done=planned" {
+			t.Errorf("deployed to %s", location)
+		}
+		until(t, "the change set", func() bool { return strings.Contains(get(t, c, path).Body.String(), ">Execute</button>") })
+		send(path+"/execute", nil, 303)
+		s.settled("first", status)
+	}
+	const template = "Parameters:\r\n  Note: {Type: String}\r\n  Other: {Type: String, Default: o}\r\nResources:\r\n  A:\r\n    Type: Acme::Shop::Part\r\n    Properties: {Note: !Ref Note}\r\n"
+	deploy(types.StackStatusCreateComplete, template, "Note=a=b\r\n")
+	if source, err := s.stacks.Source(t.Context(), home, "first", "", false); err != nil || source.Text != strings.ReplaceAll(template, "\r", "") {
+		t.Errorf("the template is %q, %v", source.Text, err)
+	}
+	// A parameter that is left out keeps its value, with the template before and with another one.
+	deploy(types.StackStatusUpdateComplete, "", "Other=2")
+	deploy(types.StackStatusUpdateComplete, strings.Replace(template, "{Note: !Ref Note}", "{Note: !Sub '${Note}2'}", 1), "")
+	state := s.settled("first", types.StackStatusUpdateComplete)
+	if got := *state.Parameters[0].ParameterValue + " " + *state.Parameters[1].ParameterValue; got != "a=b 2" {
+		t.Errorf("the parameters are %s", got)
+	}
+	for path, form := range map[string]url.Values{
+		"/deploy":                 {"stack": {"first"}, "parameters": {"=secret-value"}},
+		"/deploy?x=1":             {"stack": {"not a name"}, "template": {template}},
+		"/stacks/first/cancel":    nil,
+		"/stacks/first/continue":  nil,
+		"/stacks/first/rollback":  nil,
+		"/stacks/missing/delete?": nil,
+	} {
+		want := 400
+		if strings.Contains(path, "missing") {
+			want = 404
+		}
+		if w := submit(t, c, path, form, nil); w.Code != want || strings.Contains(w.Body.String(), "secret-value") {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	buttons := func(path string, want ...string) {
+		t.Helper()
+		page := get(t, c, path).Body.String()
+		for _, button := range []string{">Deploy…<", ">Delete…<", ">Cancel update<", ">Continue rollback…<", ">Roll back<"} {
+			if strings.Contains(page, button) != slices.Contains(want, button) {
+				t.Errorf("%s: the button %s: %t", path, button, strings.Contains(page, button))
+			}
+		}
+	}
+	buttons("/stacks/first", ">Deploy…<", ">Delete…<")
+
+	// An update that is canceled, and one whose rollback fails.
+	s.hold = make(chan struct{})
+	if _, err := s.stacks.UpdateStack(t.Context(), seller, &cloudformation.UpdateStackInput{StackName: aws.String("first"), TemplateBody: assembly("A: {Fail: WAIT}")}); err != nil {
+		t.Fatal(err)
+	}
+	s.settled("first", types.StackStatusUpdateInProgress)
+	buttons("/stacks/first", ">Cancel update<")
+	if location := send("/stacks/first/cancel", nil, 303); !strings.HasSuffix(location, "?done=canceling") {
+		t.Errorf("canceled to %s", location)
+	}
+	close(s.hold)
+	s.settled("first", types.StackStatusUpdateRollbackComplete)
+
+	s.create("kept", types.StackStatusCreateComplete, "A: {}")
+	if _, err := s.stacks.UpdateStack(t.Context(), seller, &cloudformation.UpdateStackInput{StackName: aws.String("kept"), TemplateBody: assembly("A: {Fail: UPDATE}"), DisableRollback: aws.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
+	s.settled("kept", types.StackStatusUpdateFailed)
+	buttons("/stacks/kept", ">Deploy…<", ">Delete…<", ">Roll back<")
+	s.broken.Store(true)
+	send("/stacks/kept/rollback", nil, 303)
+	s.settled("kept", types.StackStatusUpdateRollbackFailed)
+	buttons("/stacks/kept", ">Delete…<", ">Continue rollback…<")
+	if page := get(t, c, "/stacks/kept").Body.String(); !strings.Contains(page, "failed first in the update") || !strings.Contains(page, "failed first in the rollback") {
+		t.Error("the page does not show both causes")
+	}
+	if w := submit(t, c, "/stacks/kept/continue", url.Values{"skip": {"None"}}, nil); w.Code != 400 {
+		t.Errorf("a resource to skip that does not exist: %d", w.Code)
+	}
+	send("/stacks/kept/continue", url.Values{"skip": {"A"}}, 303)
+	s.settled("kept", types.StackStatusUpdateRollbackComplete)
+	if location := send("/stacks/kept/delete", nil, 303); !strings.Contains(location, "/stacks/arn:aws:") || !strings.HasSuffix(location, "?done=deleting") {
+		t.Errorf("deleted to %s", location)
 	}
 }

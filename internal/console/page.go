@@ -43,6 +43,8 @@ type page struct {
 	Script    string // address of the script
 	Style     string
 	Icon      string
+	Scheming  string // address of the script that sets the color scheme
+	Help      string // address of the page of the documentation, "" if the server has none
 	Token     string // of forms
 	SignedOut bool   // the page is for signing in, and has no navigation
 	Path      string // of the request, without the prefix
@@ -63,7 +65,7 @@ func (c *Console) barePage(r *http.Request) *page {
 	home := c.home(r)
 	p := &page{
 		Place: home, Home: home, Host: r.Host, Version: c.config.Version,
-		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"),
+		Script: c.asset("console.js"), Style: c.asset("console.css"), Icon: c.asset("icon.svg"), Scheming: c.asset("scheme.js"),
 		Path: strings.TrimPrefix(r.URL.Path, Prefix), query: r.URL.Query(), now: c.config.Now(),
 		requestID: hex.EncodeToString(c.random(8)),
 	}
@@ -311,10 +313,10 @@ func (c *Console) notFound(_ http.ResponseWriter, _ *http.Request, _ *page) (tem
 }
 
 // sections are the links of the main navigation, by their paths.
-var sections = []choice{{"/", "Types"}, {"/stacks", "Stacks"}, {"/requests", "Requests"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
+var sections = []choice{{"/stacks", "Stacks"}, {"/types", "Types"}, {"/requests", "Requests"}, {"/registrations", "Registrations"}, {"/tests", "Tests"}, {"/calls", "Calls"}, {"/logs", "Logs"}, {"/contract", "Contract"}}
 
 // name is the section as pages name it.
-func (c choice) name() string { return cmp.Or(strings.TrimPrefix(c.Value, "/"), "types") }
+func (c choice) name() string { return strings.TrimPrefix(c.Value, "/") }
 
 // changes is where a page hears about changes, "" if it does not follow them.
 func (p *page) changes() string {

@@ -78,6 +78,13 @@ type Stacks interface {
 	// ChangeSet is a change set of a stack, by its name or ARN.
 	ChangeSet(ctx context.Context, place awswire.Place, stack, name string) (*stack.ChangeSetState, error)
 
+	CreateChangeSet(context.Context, awswire.Caller, *cloudformation.CreateChangeSetInput) (*cloudformation.CreateChangeSetOutput, error)
+	GetTemplateSummary(context.Context, awswire.Caller, *cloudformation.GetTemplateSummaryInput) (*cloudformation.GetTemplateSummaryOutput, error)
+	CancelUpdateStack(context.Context, awswire.Caller, *cloudformation.CancelUpdateStackInput) (*cloudformation.CancelUpdateStackOutput, error)
+	ContinueUpdateRollback(context.Context, awswire.Caller, *cloudformation.ContinueUpdateRollbackInput) (*cloudformation.ContinueUpdateRollbackOutput, error)
+	RollbackStack(context.Context, awswire.Caller, *cloudformation.RollbackStackInput) (*cloudformation.RollbackStackOutput, error)
+	DeleteStack(context.Context, awswire.Caller, *cloudformation.DeleteStackInput) (*cloudformation.DeleteStackOutput, error)
+
 	ExecuteChangeSet(context.Context, awswire.Caller, *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error)
 	DeleteChangeSet(context.Context, awswire.Caller, *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error)
 

@@ -76,6 +76,7 @@ func lockedConsole(t *testing.T, now *time.Time, more ...func(*Config)) (*visita
 var actions = []string{
 	clusterPath + "/default", clusterPath + "/test", clusterPath + "/deregister", "/types/RESOURCE/Example::Mail::List/activate", "/types/RESOURCE/Acme::Mail::List/deactivate",
 	"/stacks/shop/changes/bigger/execute", "/stacks/shop/changes/bigger/delete", "/stacks/shop/refactors/r/execute", "/stacks/shop/drift",
+	"/deploy", "/stacks/shop/cancel", "/stacks/shop/continue", "/stacks/shop/rollback", "/stacks/shop/delete",
 }
 
 // streamsOf are the addresses of every stream.
@@ -90,7 +91,7 @@ func TestEveryRouteHasARow(t *testing.T) {
 			t.Errorf("%s is not a page", path)
 		}
 	}
-	covered := map[string]bool{"GET /_cfn/": true, "GET /_cfn/assets/{file}": true}
+	covered := map[string]bool{"GET /_cfn/": true, "GET /_cfn/assets/{file}": true, "GET /_cfn/docs/": true}
 	for method, paths := range map[string][]string{http.MethodGet: append(append([]string{clusterPath + "/schema.json"}, allPages...), streamsOf...), http.MethodPost: actions} {
 		for _, path := range paths {
 			_, pattern := v.c.routes.Handler(httptest.NewRequest(method, "http://127.0.0.1"+Prefix+path, nil))

@@ -81,6 +81,7 @@ type stackHead struct {
 	Tab    string
 	Causes []cause // of the failure of the latest operation, and of its rollback
 	page   *page
+	names  map[string]string // of resources for people, by their logical ids
 }
 
 // link is an address below the stack.
@@ -96,19 +97,22 @@ func (h *stackHead) Simulated() bool {
 // stack reads the stack that a request names.
 func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error) {
 	if c.config.Stacks == nil {
-		return nil, &fault{Status: http.StatusNotFound, Title: "No stacks", Message: "This server does not support stacks."}
+		return nil, errNoStacks()
 	}
 	s, err := c.config.Stacks.Stack(r.Context(), p.Place, r.PathValue("stack"))
 	if err != nil {
 		if refused(err) {
-			return nil, &fault{Status: http.StatusNotFound, Title: "Stack not found", Message: "There is no stack with this name. Deleted stacks are listed separately."}
+			return nil, errNoStack()
 		}
 		return nil, err
 	}
 	h := &stackHead{StackState: s, Tab: tab, page: p}
 	p.Title, p.Section = s.Name, "stacks"
 	p.Follow = p.link("/stacks/events", "stack", stackKey(&s.Summary))
-	return h, c.findCauses(r, p, h)
+	if r.Method != http.MethodPost {
+		err = c.findCauses(r, p, h)
+	}
+	return h, err
 }
 
 func (c *Console) showStack(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {

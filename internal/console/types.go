@@ -81,7 +81,7 @@ func (c *Console) listTypes(_ http.ResponseWriter, r *http.Request, p *page) (te
 		v.Rows = append(v.Rows, typeRow{TypeState: state, Link: p.typeLink(state.TypeSummary), Working: working[string(state.Type)+" "+value(state.TypeName)]})
 	}
 	address := func(at string) string {
-		return p.link("/", "q", v.Search, "kind", v.Kind, "shelf", v.Shelf, "deprecated", flag(v.Deprecated), "next", at)
+		return p.link("/types", "q", v.Search, "kind", v.Kind, "shelf", v.Shelf, "deprecated", flag(v.Deprecated), "next", at)
 	}
 	if more {
 		last := v.Rows[pageSize-1].Key()

@@ -10,6 +10,23 @@
   all("[data-scripted]").forEach((e) => { e.hidden = false; });
   all("[data-submit]").forEach((e) => e.addEventListener("change", () => e.form.requestSubmit()));
 
+  // The color scheme: that of the system, light, dark. scheme.js sets it before a page is drawn.
+  const scheme = one("[data-scheme-switch]");
+  if (scheme) {
+    const root = document.documentElement, next = { "": "light", light: "dark", dark: "" };
+    const label = () => { scheme.textContent = `Colors: ${root.dataset.scheme || "system"}`; };
+    scheme.hidden = false;
+    label();
+    scheme.addEventListener("click", () => {
+      const chosen = next[root.dataset.scheme || ""];
+      if (chosen) root.dataset.scheme = chosen; else delete root.dataset.scheme;
+      try { localStorage.setItem("cfn-scheme", chosen); } catch { /* until the page is left */ }
+      label();
+    });
+  }
+  // The tab that is shown is in view.
+  all(".tabs .on, .bar nav .on").forEach((e) => e.scrollIntoView({ block: "nearest", inline: "center" }));
+
   // What was done is told once, not again with each reload.
   const here = new URL(location.href);
   if (here.searchParams.has("done")) {
