@@ -54,6 +54,10 @@ site: build ## write the documentation as a static site into build/site
 screenshots: ## write pictures of the console and of the documentation into build/screenshots (needs Chromium)
 	FORMWORK_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run '^(TestInABrowser|TestDocsInABrowser)$$' ./internal/console ./internal/cli
 
+.PHONY: picture
+picture: ## write docs/console.png, the picture of the console in README (needs Chromium)
+	FORMWORK_PICTURE=$(CURDIR)/docs/console.png go test -count=1 -run '^TestInABrowser$$/^picture$$' ./internal/console
+
 .PHONY: demo
 demo: build ## build, then take a complete resource type through its whole contract
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh

@@ -69,6 +69,9 @@ type Config struct {
 	// Version of the program, for /healthz and clients.
 	Version string
 
+	// Docs serves the documentation of this version below the console. Nil: its pages have no links to it.
+	Docs http.Handler
+
 	// Environ is the environment that handlers are started from, as os.Environ gives it;
 	// they get the part of it that a program needs to run. With OTEL_EXPORTER_OTLP_ENDPOINT
 	// in it, traces are sent there. Nil means os.Environ().

@@ -128,7 +128,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
 		Registry: extensions, Stacks: stacks, Requests: requests, Hooks: hooks, StackSets: sets, Calls: pool, Logs: groups, Places: places{extensions, stacks, sets}.all,
-		Default: home, Version: config.Version, Warning: c.warning(), Now: now, Logger: logger,
+		Default: home, Version: config.Version, Docs: config.Docs, Warning: c.warning(), Now: now, Logger: logger,
 		FormKey: seal.Derive(key, "forms of the console"), SignIn: verifier != nil, TimeScale: scale,
 	})
 	c.atEnd(closing(c.store.StopWork))

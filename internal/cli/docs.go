@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,6 +107,19 @@ func (c *app) docs(ctx context.Context, root *cobra.Command, opts docsOptions, a
 		return c.writeDocs(ctx, site, opts.write)
 	}
 	return c.serveDocs(ctx, site, opts, page.Name+".html"+anchor)
+}
+
+// docsHandler serves the documentation, which is made for the first request.
+func (c *app) docsHandler(root *cobra.Command) http.Handler {
+	site := sync.OnceValues(func() (*docsite.Site, error) { return newDocSite(root, c.Version) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, err := site()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		s.ServeHTTP(w, r)
+	})
 }
 
 // findPage finds the page that the arguments name, with the anchor in it for a rule or a clause.

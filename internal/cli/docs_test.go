@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/docsite"
 )
@@ -41,6 +43,20 @@ func visibleText(page []byte) string {
 	_, body, _ := strings.Cut(string(page), "<article>")
 	body, _, _ = strings.Cut(body, "</article>")
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, ""))), " ")
+}
+
+// TestDocsInTheConsole: the pages of the console link to pages of the documentation, which the server has below it.
+func TestDocsInTheConsole(t *testing.T) {
+	c := &app{Env: &Env{Version: "1.2.3"}}
+	server := console.New(console.Config{Docs: c.docsHandler(Commands("1.2.3"))})
+	t.Cleanup(server.Close)
+	for _, name := range console.HelpPages() {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://cfn.example"+console.Prefix+"/docs/"+name+".html", nil))
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<article>") {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
 }
 
 // TestDocsOfCommands: each command has a page with all of its help.

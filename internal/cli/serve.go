@@ -89,6 +89,7 @@ func newServe(c *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			config.Docs = c.docsHandler(cmd.Root())
 			if len(command) == 0 {
 				if opts.proxy {
 					return &usageError{message: "option --proxy: only with a COMMAND", hint: "for other programs, cfn env --proxy prints the variables"}

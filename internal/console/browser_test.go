@@ -1,8 +1,11 @@
 package console
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"image/png"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -62,7 +65,7 @@ func TestInABrowser(t *testing.T) {
 		name string
 		test func(*testing.T, context.Context)
 	}{
-		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"live stack", testLiveStack}, {"logs", testLiveLogs}, {"without script", testWithoutScript}, {"signing in", testSignIn},
+		{"pages", testLook}, {"checks", testChecks}, {"walk", testWalk}, {"keyboard", testKeyboard}, {"live", testLivePages}, {"live stack", testLiveStack}, {"logs", testLiveLogs}, {"without script", testWithoutScript}, {"signing in", testSignIn}, {"picture", testPicture}, {"colors", testColors},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.test(t, ctx) })
 	}
@@ -352,6 +355,60 @@ func shoot(v *reader, file string) {
 	if err := os.WriteFile(file, shot, 0o600); err != nil {
 		v.t.Error(err)
 	}
+}
+
+// maxPicture is how many bytes the picture in README.md has at most.
+const maxPicture = 150 << 10
+
+// testPicture takes the picture of README.md, of a stack that failed. FORMWORK_PICTURE is the file that it is written to.
+func testPicture(t *testing.T, browser context.Context) {
+	s := newShop(t, newEngines(t))
+	s.message = "no space left: 40 of 40 GB are in use"
+	s.create("orders", types.StackStatusRollbackComplete, "Network: {}", "Queue: {Note: !Ref Network}", "Table: {Note: !Ref Network}", "Disk: {Fail: CREATE, Note: !Sub '${Queue}${Table}'}", "Worker: {Note: !Ref Disk}")
+	c := s.console()
+	c.config.Warning = ""
+	v := visit(t, browser, c)
+	v.look(1280, "light")
+	v.open("/stacks/orders")
+	file := cmp.Or(os.Getenv("FORMWORK_PICTURE"), filepath.Join(t.TempDir(), "console.png"))
+	shoot(v, file)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, picture); err != nil {
+		t.Fatal(err)
+	}
+	if small.Len() > maxPicture {
+		t.Errorf("the picture has %d bytes, at most %d", small.Len(), maxPicture)
+	}
+	if err := os.WriteFile(file, small.Bytes(), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// testColors changes the color scheme, which later pages keep, and comes back to that of the system.
+func testColors(t *testing.T, browser context.Context) {
+	f, logs := world(t)
+	v := visit(t, browser, newConsole(t, f, logs))
+	v.look(1280, "light")
+	v.open("/stacks")
+	const background, button = `getComputedStyle(document.body).backgroundColor`, `document.querySelector("[data-scheme-switch]")`
+	for _, want := range []struct{ label, color string }{{"light", "rgb(246, 247, 249)"}, {"dark", "rgb(18, 22, 29)"}, {"system", "rgb(246, 247, 249)"}} {
+		v.do(chromedp.Click(chromedp.CSS("[data-scheme-switch]")))
+		v.is(want.label, fmt.Sprintf(`%s.textContent === "Colors: %s" && %s === %q`, button, want.label, background, want.color))
+		v.open("/types")
+		v.is(want.label+" on the next page", fmt.Sprintf(`%s.textContent === "Colors: %s" && %s === %q`, button, want.label, background, want.color))
+	}
+	v.look(390, "light")
+	v.open("/stacks/shop/drift")
+	v.is("the tab that is shown is in view", `(() => { const r = document.querySelector(".tabs .on").getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth; })()`)
+	v.quiet()
 }
 
 // press types keys.

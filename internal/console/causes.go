@@ -152,7 +152,8 @@ func (h *stackHead) failure(id string) string {
 		return cmp.Or(f.Message, "failed")
 	}
 	if x := h.resource(id); x != nil && strings.HasSuffix(string(x.Status), "_FAILED") {
-		return cmp.Or(x.Reason, "failed")
+		message, _ := stack.HandlerMessage(x.Reason)
+		return cmp.Or(message, "failed")
 	}
 	return ""
 }

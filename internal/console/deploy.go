@@ -20,6 +20,20 @@ type deployView struct {
 	Parameters []types.Parameter
 }
 
+func (v *deployView) templateNote() string {
+	if v.Stack == "" {
+		return "YAML or JSON"
+	}
+	return "YAML or JSON; leave it empty to keep the template of the stack"
+}
+
+func (v *deployView) parametersNote() string {
+	if len(v.Parameters) == 0 {
+		return "one KEY=VALUE in a line"
+	}
+	return "one KEY=VALUE in a line; those that you leave out keep their values"
+}
+
 func (c *Console) showDeploy(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Deploy a template", "stacks"
 	v := &deployView{}

@@ -43,6 +43,7 @@ type shop struct {
 	own       operation.Types
 	templates map[string]string // by URL
 	hooks     []hook.Hook
+	message   string        // of parts that fail
 	hold      chan struct{} // what a part waits for whose property Fail is WAIT
 	broken    atomic.Bool   // parts cannot be rolled back
 }
@@ -53,7 +54,7 @@ func newShop(t testing.TB, e *engines) *shop {
 	if part == nil {
 		t.Fatal(list)
 	}
-	s := &shop{engines: e, templates: map[string]string{}}
+	s := &shop{engines: e, templates: map[string]string{}, message: "the <b>disk</b> is on fire"}
 	s.part = &operation.Type{Name: "Acme::Shop::Part", Version: "00000001", Schema: part, Provider: s}
 	operations := operation.New(operation.Config{Store: e.store, Types: s, Retries: operation.Retries{First: time.Millisecond}})
 	hooks := hook.New(hook.Config{Store: e.store, Sources: []hook.Source{s}, Operations: operations})
@@ -100,9 +101,9 @@ func (s *shop) Call(ctx context.Context, r operation.Request) (operation.Progres
 	}
 	s.fails(handlers.Invocation{
 		ID: r.Token, Kind: schema.Resource, TypeName: r.Type, Action: string(r.Action), StackID: r.StackID, LogicalID: r.LogicalID,
-		Reply: `{"status": "FAILED", "errorCode": "InternalFailure", "message": "the <b>disk</b> is on fire"}`,
-	}, "looking for a disk", "Traceback (most recent call last):", `  File "/var/task/shop/handlers.py", line 38, in create`, "    burn()", "OSError: the <b>disk</b> is on fire")
-	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "InternalFailure", Message: "the <b>disk</b> is on fire"}, nil
+		Reply: `{"status": "FAILED", "errorCode": "InternalFailure", "message": "` + s.message + `"}`,
+	}, "looking for a disk", "Traceback (most recent call last):", `  File "/var/task/shop/handlers.py", line 38, in create`, "    disk = allocate(model.size)", "OSError: "+s.message)
+	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "InternalFailure", Message: s.message}, nil
 }
 
 // fails records a call that failed, with its log.

@@ -272,7 +272,7 @@ func newFakeStacks() *fakeStacks {
 	shop := &stack.StackState{
 		Summary: stack.Summary{
 			ID: "1", Name: "shop", ARN: arnOfStack("shop"), Status: types.StackStatusCreateFailed, Description: "The shop.", Resources: 3, CreatedAt: then,
-			Reason: "The following resource(s) failed to create: [Billing]. ",
+			Reason: "The following resource(s) failed to create: [Billing]. ", Drift: types.StackDriftStatusDrifted,
 		},
 		Parameters: []types.Parameter{{ParameterKey: aws.String("Password"), ParameterValue: aws.String("****")}},
 		Outputs:    []types.Output{{OutputKey: aws.String("QueueUrl"), OutputValue: aws.String("https://sqs.us-east-1.amazonaws.com/000000000000/shop-Queue"), Description: aws.String("Where orders go."), ExportName: aws.String("shop-queue")}},
@@ -439,13 +439,13 @@ func TestStackPages(t *testing.T) {
 		want   []string
 		not    []string
 	}{
-		{"/stacks", 200, []string{">shop</a>", "create failed", "growing", `data-changes="/_cfn/stacks/events"`}, []string{">old</a>"}},
+		{"/stacks", 200, []string{">shop</a>", "create failed", `href="/_cfn/stacks/shop/drift"> <span class="badge bad">drifted<`, "growing", `data-changes="/_cfn/stacks/events"`}, []string{">old</a>"}},
 		{"/stacks?q=sho", 200, []string{">shop</a>"}, []string{"growing"}},
 		{"/stacks?deleted=1", 200, []string{">old</a>", "/_cfn/stacks/arn:aws:cloudformation:us-east-1:000000000000:stack%2Fold%2F"}, []string{">shop</a>"}},
 		{"/stacks?in=123456789012/us-east-1", 200, []string{"No stacks in 123456789012", "cfn deploy template.yaml"}, []string{">shop</a>"}},
 		{"/stacks/shop", 200, []string{
 			"failed first in the creation", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
-			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue",
+			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue", ">drifted<",
 		}, []string{"/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},
 		{"/stacks/nothing", 404, []string{"Stack not found"}, nil},
