@@ -155,7 +155,7 @@ func (e *engines) requested() {
 	request := func(token, operation, typeName, identifier, status, code, message string, ended any) row {
 		return row{
 			"token": token, "account": home.Account, "region": home.Region, "client_token": token, "input_hash": "", "operation_id": "", "operation": operation,
-			"type_name": typeName, "identifier": identifier, "status": status, "error_code": code, "message": message, "model": "", "write_only": "",
+			"type_name": typeName, "identifier": identifier, "status": status, "error_code": code, "message": message, "model": "", "write_only": "", "hooks_token": "",
 			"created_at": store.At(then), "event_at": store.At(then), "ended_at": ended, "row_version": 1,
 		}
 	}
