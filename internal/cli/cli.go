@@ -114,7 +114,7 @@ func Main(ctx context.Context, env Env, args []string) (code int) {
 	if err != nil && !c.started {
 		var u *usageError
 		if !errors.As(err, &u) {
-			err = &usageError{command: command, message: sentence(err.Error())}
+			err = &usageError{command: command, message: sentence(exclusive(err.Error()))}
 		}
 	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -21,14 +21,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// deployOptions are the options of cfn deploy.
-type deployOptions struct {
-	remoteOptions
-	stackName, paramsFile, role, bucket string
-	parameters, tags, capabilities      []string
-	disableRollback, noWait, plan, yes  bool
-}
-
 func newDeploy(c *app) *cobra.Command {
 	opts := &deployOptions{}
 	cmd := &cobra.Command{
@@ -51,7 +43,15 @@ confirmation. Replacements are bold, with the property that causes them. --yes s
 --plan only shows the changes: it creates a change set, including nested stacks, and deletes it.
 Without a terminal, cfn does not ask.
 
-Ctrl-C stops the wait, not the deployment. If the deployment fails, cfn prints the root cause: the
+--express completes resources as soon as they are configured, without waiting until they are ready; as on
+AWS, it does not roll back unless --on-failure ROLLBACK is passed. --revert-drift also resets resources
+that were changed outside of the stack. --import-existing-resources imports resources of new logical IDs
+whose names are already in use, instead of failing. Both use a change set.
+
+--on-failure DELETE deletes a new stack that fails; an update that fails is rolled back. --policy and
+--protect are applied before the deployment, even if the template has not changed.
+
+Ctrl-C stops the wait, not the deployment; "cfn stack cancel" rolls an update back. If the deployment fails, cfn prints the root cause: the
 resource, the message and log of its handler, and the line of the template.
 
 Exit code: 0 if the stack matches the template, even if nothing changed; 1 if a file or the
@@ -60,7 +60,9 @@ failed; 3 if --plan found changes; 130 after Ctrl-C.`,
 		Example: `  cfn deploy stack.yaml
   cfn deploy stack.yaml --stack-name shop-test --parameter Stage=test --tag team=shop
   cfn deploy stack.yaml --params-file prod.json --capabilities CAPABILITY_IAM --format json
-  cfn deploy stack.yaml --plan`,
+  cfn deploy stack.yaml --plan
+  cfn deploy stack.yaml --express --on-failure DELETE
+  cfn deploy stack.yaml --policy policy.json --protect`,
 		Annotations: map[string]string{"log": "none"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -81,24 +83,6 @@ failed; 3 if --plan found changes; 130 after Ctrl-C.`,
 	return cmd
 }
 
-// flags defines the options of cfn deploy.
-func (o *deployOptions) flags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&o.stackName, "stack-name", "", "the `NAME` of the stack (default: the name of the template file)")
-	flags.StringArrayVar(&o.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
-	flags.StringVar(&o.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
-	flags.StringArrayVar(&o.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
-	flags.StringSliceVar(&o.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
-	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
-	flags.StringVar(&o.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
-	flags.BoolVar(&o.disableRollback, "disable-rollback", false, "keep created resources if the deployment fails")
-	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
-	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
-	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
-	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
-	o.remoteOptions.flags(flags)
-}
-
 // A deployment is one run of cfn deploy.
 type deployment struct {
 	file       string // as the user gave it
@@ -106,6 +90,7 @@ type deployment struct {
 	name       string
 	parameters []stackParameter
 	tags       []types.Tag
+	policy     *string // the stack policy, nil keeps that of the stack
 
 	remote   *submit.Remote
 	graph    *templateGraph
@@ -150,6 +135,11 @@ func (o *deployOptions) request(c *app, file string) (*deployment, error) {
 		}
 		d.tags = setTag(d.tags, key, value)
 	}
+	if o.policy != "" {
+		if d.policy, err = c.readStackPolicy(o.policy); err != nil {
+			return nil, err
+		}
+	}
 	return d, nil
 }
 
@@ -190,7 +180,7 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	if err := c.openDeployment(ctx, opts, d); err != nil {
 		return err
 	}
-	if opts.plan || !opts.yes && c.Terminal.Stdin && c.Terminal.Stderr && c.format == "text" {
+	if opts.plan || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
 		in, err := c.changeSetInput(ctx, opts, d)
 		if err != nil {
 			return err
@@ -224,6 +214,9 @@ func deployable(stack *types.Stack, o *remoteOptions, region string) error {
 	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusDeleteFailed:
 		return withHint(&downstreamError{fmt.Errorf("stack %s is in %s and can only be deleted", name, stack.StackStatus)}, "cfn destroy %s%s", name, o.again(region))
 	}
+	if stack.StackStatus == types.StackStatusUpdateRollbackFailed {
+		return withHint(&downstreamError{fmt.Errorf("stack %s is in %s: its last rollback did not finish", name, stack.StackStatus)}, "cfn stack continue %s%s", name, o.again(region))
+	}
 	if !submit.Settled(stack.StackStatus) {
 		return withHint(&downstreamError{fmt.Errorf("stack %s is in %s; wait for the operation to finish", name, stack.StackStatus)}, "cfn stack events %s --follow%s", name, o.again(region))
 	}
@@ -245,17 +238,17 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if err != nil {
 		return "", false, err
 	}
-	capabilities := capabilitiesOf(opts.capabilities)
-	var role *string
-	if opts.role != "" {
-		role = &opts.role
-	}
-	client := d.remote.CloudFormation()
+	capabilities, client := capabilitiesOf(opts.capabilities), d.remote.CloudFormation()
 	if d.existing == nil {
-		out, err := client.CreateStack(ctx, &cloudformation.CreateStackInput{
+		in := &cloudformation.CreateStackInput{
 			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
-			RoleARN: role, DisableRollback: aws.Bool(opts.disableRollback),
-		})
+			RoleARN: opts.roleARN(), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation),
+			StackPolicyBody: d.policy, EnableTerminationProtection: opts.protection(), OnFailure: types.OnFailure(opts.onFailure),
+		}
+		if opts.onFailure == "" { // the service accepts only one of them
+			in.DisableRollback = opts.rollbackDisabled()
+		}
+		out, err := client.CreateStack(ctx, in)
 		if err != nil {
 			return "", false, c.deployError(ctx, d, err)
 		}
@@ -265,9 +258,12 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if d.after, err = d.remote.LastStackEvent(ctx, id); err != nil {
 		return "", false, c.serviceError(err)
 	}
+	if err := c.guardStack(ctx, opts, d, id); err != nil {
+		return "", false, err
+	}
 	_, err = client.UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: &id, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
-		RoleARN: role, DisableRollback: aws.Bool(opts.disableRollback),
+		RoleARN: opts.roleARN(), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation), DisableRollback: opts.rollbackDisabled(),
 	})
 	if err != nil && strings.Contains(err.Error(), "No updates are to be performed") {
 		return id, false, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
@@ -203,6 +204,17 @@ func (c *app) showBug(bug bugError, args []string) {
 	} else if bug.stack != nil {
 		c.notef("  trace:\n%s", bug.stack)
 	}
+}
+
+// together is the library's error of options that exclude each other.
+var together = lazyregexp.New(`^if any flags in the group \[.*\] are set none of the others can be; \[(\S+) (\S+).*\] were all set$`)
+
+// exclusive says in words of our own that options exclude each other.
+func exclusive(text string) string {
+	if m := together.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("option --%s: not allowed with --%s", m[2], m[1])
+	}
+	return text
 }
 
 // sentence cuts an error of the flag library to its first line.

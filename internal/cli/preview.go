@@ -384,9 +384,13 @@ func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deploy
 	if d.existing != nil {
 		in.StackName, in.ChangeSetType = d.existing.StackId, types.ChangeSetTypeUpdate
 	}
-	in.Capabilities = capabilitiesOf(opts.capabilities)
-	if opts.role != "" {
-		in.RoleARN = &opts.role
+	in.Capabilities, in.RoleARN, in.DeploymentConfig, in.DisableValidation = capabilitiesOf(opts.capabilities), opts.roleARN(), opts.config(), trueOrNil(opts.noValidation)
+	in.ImportExistingResources = trueOrNil(opts.importExisting)
+	if opts.revertDrift && d.existing != nil { // a new stack has not drifted
+		in.DeploymentMode, in.IncludeNestedStacks = types.DeploymentModeRevertDrift, nil
+	}
+	if d.existing == nil {
+		in.OnStackFailure = types.OnStackFailure(opts.onFailure)
 	}
 	return in, nil
 }
@@ -407,6 +411,11 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 	}
 	switch {
 	case !opts.plan && !p.plan.Pending:
+		if d.existing != nil {
+			if err := c.guardStack(ctx, opts, d, p.set.StackID); err != nil {
+				return err
+			}
+		}
 		return out.unchanged(ctx)
 	case opts.plan || c.format == "text":
 		if err := c.showChanges(p.plan); err != nil {
@@ -418,7 +427,7 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 		return &exitError{exitPending, ""}
 	case opts.plan:
 		return nil
-	case !opts.yes:
+	case c.asksBefore(opts):
 		if err := c.confirm(ctx, "Make these changes?"); err != nil {
 			c.dropPreview(ctx, d.remote, p)
 			return err
@@ -433,8 +442,15 @@ func (c *app) executePreview(ctx context.Context, opts *deployOptions, d *deploy
 	if err != nil {
 		return c.serviceError(err)
 	}
-	_, err = d.remote.CloudFormation().ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: &p.set.ID, DisableRollback: aws.Bool(opts.disableRollback)})
-	if err != nil {
+	if err := c.guardStack(ctx, opts, d, p.set.StackID); err != nil {
+		c.dropPreview(ctx, d.remote, p)
+		return err
+	}
+	in := &cloudformation.ExecuteChangeSetInput{ChangeSetName: &p.set.ID}
+	if d.existing != nil || opts.onFailure == "" { // a change set for a new stack says it itself
+		in.DisableRollback = opts.rollbackDisabled()
+	}
+	if _, err = d.remote.CloudFormation().ExecuteChangeSet(ctx, in); err != nil {
 		c.dropPreview(ctx, d.remote, p)
 		return c.serviceError(err)
 	}

@@ -25,7 +25,7 @@ type deployed struct {
 	options *remoteOptions
 	name    string
 	id      string // the ARN
-	verb    string // of the command: "deploy", "destroy", "follow"
+	verb    string // of the command: "deploy", "destroy", "follow", "cancel", "continue", "rollback"
 	graph   *templateGraph
 	rows    []*resourceView // that the operation is known to touch
 
@@ -76,12 +76,17 @@ func (d *deployed) interrupted() error {
 	return &exitError{exitInterrupted, fmt.Sprintf("interrupted; the operation on stack %s continues. To follow it, run: cfn stack events %s --follow%s", d.name, d.name, d.options.again(d.remote.Region))}
 }
 
+// operationNames are the nouns of the verbs of commands.
+var operationNames = map[string]string{
+	"deploy": "deployment", "destroy": "deletion", "cancel": "rollback", "continue": "rollback", "rollback": "rollback",
+}
+
 // begun prints how to follow a deployment that is not waited for.
 func (d *deployed) begun() error {
 	if d.format == "json" {
 		return d.printJSON(stackResult{StackName: d.name, StackID: d.id, Region: d.remote.Region, Changed: true, Outputs: map[string]string{}, Simulated: []string{}})
 	}
-	d.printf("The %s of stack %s has started. To follow it, run: cfn stack events %s --follow%s\n", map[string]string{"deploy": "deployment", "destroy": "deletion"}[d.verb], d.name, d.name, d.options.again(d.remote.Region))
+	d.printf("The %s of stack %s has started. To follow it, run: cfn stack events %s --follow%s\n", operationNames[d.verb], d.name, d.name, d.options.again(d.remote.Region))
 	return nil
 }
 
@@ -109,7 +114,7 @@ func (d *deployed) ended(ctx context.Context, stack *types.Stack, view *stackVie
 	for _, o := range stack.Outputs {
 		out.Outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 	}
-	if stateOf(out.Status) == treeFailed && (d.Changed || d.verb == "follow") {
+	if d.failed(stack.StackStatus) {
 		out.Failure = d.explainFailure(ctx, stack, view)
 	}
 	if d.format == "json" {
@@ -126,6 +131,17 @@ func (d *deployed) ended(ctx context.Context, stack *types.Stack, view *stackVie
 	}
 	d.showSuccess(&out, stack, view)
 	return nil
+}
+
+// failed reports whether a status is not what the command is for.
+func (d *deployed) failed(status types.StackStatus) bool {
+	switch d.verb {
+	case "cancel", "continue", "rollback":
+		return strings.HasSuffix(string(status), "_FAILED")
+	case "deploy":
+		return d.Changed && (stateOf(string(status)) == treeFailed || status == types.StackStatusDeleteComplete)
+	}
+	return stateOf(string(status)) == treeFailed
 }
 
 func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stackView) {
@@ -280,8 +296,13 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.function, again))
 	}
 	hints = append(hints, fmt.Sprintf("to see all events, run: cfn stack events %s%s", d.id, again))
-	if strings.HasPrefix(out.Status, "ROLLBACK_") {
+	switch {
+	case strings.HasPrefix(out.Status, "ROLLBACK_"):
 		hints = append(hints, fmt.Sprintf("before you deploy again, run: cfn destroy %s%s", d.name, again))
+	case out.Status == string(types.StackStatusUpdateRollbackFailed):
+		hints = append(hints, fmt.Sprintf("when the cause is fixed, run: cfn stack continue %s%s", d.name, again))
+	case out.Status == string(types.StackStatusCreateFailed) || out.Status == string(types.StackStatusUpdateFailed):
+		hints = append(hints, fmt.Sprintf("to undo what was done, run: cfn stack rollback %s%s", d.name, again))
 	}
 	return hints
 }

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/document"
+)
+
+// deployOptions are the options of cfn deploy.
+type deployOptions struct {
+	remoteOptions
+	stackName, paramsFile, role, bucket  string
+	onFailure, policy                    string
+	parameters, tags, capabilities       []string
+	disableRollback, noWait, plan, yes   bool
+	express, revertDrift, importExisting bool
+	noValidation, protect                bool
+	protectChanged                       func() bool // whether --protect was passed, true or false
+}
+
+// flags defines the options of cfn deploy.
+func (o *deployOptions) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.stackName, "stack-name", "", "the `NAME` of the stack (default: the name of the template file)")
+	flags.StringArrayVar(&o.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
+	flags.StringVar(&o.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
+	flags.StringArrayVar(&o.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
+	flags.StringSliceVar(&o.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
+	flags.StringVar(&o.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
+	flags.BoolVar(&o.disableRollback, "disable-rollback", false, "keep created resources if the deployment fails")
+	flags.Var(&enum{&o.onFailure, []string{"ROLLBACK", "DELETE", "DO_NOTHING"}}, "on-failure", "what happens if the deployment fails: `ROLLBACK|DELETE|DO_NOTHING`")
+	cmd.MarkFlagsMutuallyExclusive("disable-rollback", "on-failure")
+	flags.BoolVar(&o.express, "express", false, "do not wait until resources are ready")
+	flags.BoolVar(&o.revertDrift, "revert-drift", false, "also reset resources that were changed outside of the stack")
+	flags.BoolVar(&o.importExisting, "import-existing-resources", false, "import resources whose names are already in use")
+	flags.BoolVar(&o.noValidation, "no-validation", false, "do not check properties and names before the deployment")
+	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
+	flags.BoolVar(&o.protect, "protect", false, "turn termination protection on; --protect=false turns it off")
+	o.protectChanged = func() bool { return flags.Changed("protect") }
+	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
+	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
+	o.remoteOptions.flags(flags)
+}
+
+// trueOrNil is the value of an option in a request, which does not have it if it is off.
+func trueOrNil(on bool) *bool {
+	if !on {
+		return nil
+	}
+	return &on
+}
+
+func (o *deployOptions) roleARN() *string {
+	if o.role == "" {
+		return nil
+	}
+	return &o.role
+}
+
+// config is the mode of the deployment, nil for the standard one.
+func (o *deployOptions) config() *types.DeploymentConfig {
+	if !o.express {
+		return nil
+	}
+	return &types.DeploymentConfig{Mode: types.DeploymentConfigModeExpress}
+}
+
+// rollbackDisabled is what requests say of a rollback; nil leaves it to the service, whose
+// express mode has none.
+func (o *deployOptions) rollbackDisabled() *bool {
+	switch {
+	case o.onFailure != "":
+		return aws.Bool(o.onFailure == "DO_NOTHING")
+	case o.express && !o.disableRollback:
+		return nil
+	}
+	return &o.disableRollback
+}
+
+// protection is the termination protection of the stack, nil to keep it.
+func (o *deployOptions) protection() *bool {
+	if o.protectChanged == nil || !o.protectChanged() {
+		return nil
+	}
+	return &o.protect
+}
+
+// asksBefore reports whether the changes are shown and confirmed before a deployment.
+func (c *app) asksBefore(o *deployOptions) bool {
+	return !o.yes && c.Terminal.Stdin && c.Terminal.Stderr && c.format == "text"
+}
+
+// maxStackPolicy bounds a stack policy, in bytes; the service has the same limit.
+const maxStackPolicy = 16384
+
+// readStackPolicy reads the file of --policy.
+func (c *app) readStackPolicy(file string) (*string, error) {
+	data, err := document.ReadFile(c.path(file), maxStackPolicy)
+	if err != nil {
+		return nil, missingFile(err, file, "pass the path of a stack policy in JSON")
+	}
+	if _, problems := document.ParseJSON(file, data, document.Limits{}); problems.Err() != nil {
+		return nil, problems.Err()
+	}
+	return aws.String(string(data)), nil
+}
+
+// guardStack sets the policy and the termination protection of a stack that exists.
+func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, id string) error {
+	client := d.remote.CloudFormation()
+	if d.policy != nil {
+		if _, err := client.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{StackName: &id, StackPolicyBody: d.policy}); err != nil {
+			return c.serviceError(err)
+		}
+	}
+	if on := o.protection(); on != nil {
+		if _, err := client.UpdateTerminationProtection(ctx, &cloudformation.UpdateTerminationProtectionInput{StackName: &id, EnableTerminationProtection: on}); err != nil {
+			return c.serviceError(err)
+		}
+	}
+	return nil
+}
