@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 func newDeploy(c *app) *cobra.Command {
@@ -313,7 +314,11 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 	}
 	if len(found) > 0 {
 		_ = c.printer(c.source).Print(c.Stderr, found, "text") // see notef
-		return withHint(&downstreamError{errors.New(explained.Text)}, "run cfn template check %s to see all problems", shellQuote(d.file))
+		text := explained.Text
+		if c.format == "text" { // the problems say it
+			text = fmt.Sprintf("stack %s was not deployed; the template has %s", d.name, words.Count(len(found), "problem"))
+		}
+		return withHint(&downstreamError{errors.New(text)}, "run cfn template check %s to see all problems", shellQuote(d.file))
 	}
 	if place := d.graph.placeIn(explained.Text); place != "" {
 		c.notef("%s: the service rejected this resource\n", place)

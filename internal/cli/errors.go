@@ -9,8 +9,8 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // A run function returns one of these, or any other error: that is a failure of the

@@ -266,7 +266,7 @@ type previewed struct {
 }
 
 // preview makes a change set. What is not executed must be dropped.
-func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh bool, in *cloudformation.CreateChangeSetInput) (*previewed, error) {
+func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh bool, graph *templateGraph, in *cloudformation.CreateChangeSetInput) (*previewed, error) {
 	set, err := r.CreateChangeSet(ctx, in)
 	if set == nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 	case set.Empty():
 		return p, nil
 	case set.Status != types.ChangeSetStatusCreateComplete:
-		err = &downstreamError{errors.New(c.setFailure(ctx, r, set))}
+		err = &downstreamError{errors.New(c.setFailure(ctx, r, graph, set))}
 	default:
 		p.plan.Pending = true
 		if p.plan.Changes, err = c.planned(ctx, r, set.Changes, 0); err == nil {
@@ -293,25 +293,39 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 
 // setFailure is why a change set could not be created: the results of the validation, if it
 // failed.
-func (c *app) setFailure(ctx context.Context, r *submit.Remote, set *submit.ChangeSet) string {
+func (c *app) setFailure(ctx context.Context, r *submit.Remote, graph *templateGraph, set *submit.ChangeSet) string {
 	if strings.Contains(set.Reason, "AWS::EarlyValidation") {
 		out, err := r.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{
 			StackName: &set.StackID, ChangeSetName: &set.ID, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)},
 		})
 		if err == nil {
-			if found := validationTexts(out.OperationEvents); found != "" {
-				return found
+			if faults := c.templateFaults(ctx, r, graph, out.OperationEvents); len(faults) > 0 {
+				return c.printFaults(faults)
 			}
 		}
 	}
 	for _, change := range set.Changes {
 		if of := change.ResourceChange; of != nil && of.ChangeSetId != nil && strings.Contains(set.Reason, *of.ChangeSetId) {
 			if below, err := r.ReadChangeSet(ctx, *of.ChangeSetId); err == nil && below.Status == types.ChangeSetStatusFailed {
-				return aws.ToString(of.LogicalResourceId) + ": " + c.setFailure(ctx, r, below)
+				return aws.ToString(of.LogicalResourceId) + ": " + c.setFailure(ctx, r, nil, below)
 			}
 		}
 	}
 	return flat(set.Reason)
+}
+
+// printFaults prints what a validation found, and returns what they come to: all of it with
+// --format json.
+func (c *app) printFaults(faults []templateFault) string {
+	message := invalidTemplate(faults)
+	for i, fault := range faults {
+		if c.format == "text" {
+			c.notef("%s\n", fault)
+			continue
+		}
+		message += []string{": ", "; "}[min(i, 1)] + fault.String()
+	}
+	return message
 }
 
 // setWarnings are the warnings of the validation of a change set. A service that has none of it is
@@ -397,7 +411,7 @@ func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deploy
 
 // deployPreviewed shows a change set, asks, and executes it.
 func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deployment, in *cloudformation.CreateChangeSetInput) error {
-	p, err := c.preview(ctx, d.remote, d.name, d.fresh, in)
+	p, err := c.preview(ctx, d.remote, d.name, d.fresh, d.graph, in)
 	var downstream *downstreamError
 	switch {
 	case errors.As(err, &downstream) || err != nil && ctx.Err() != nil:

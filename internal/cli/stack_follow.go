@@ -50,12 +50,16 @@ func (d *deployed) follow(ctx context.Context, after string) error {
 	screen := d.newTreeScreen()
 	stack, err := d.remote.FollowStack(ctx, d.id, after, func(stack *types.Stack, events []types.StackEvent) error {
 		view.add(events)
+		fresh := d.retries(ctx, view)
 		switch {
 		case screen != nil:
 			screen.draw(view, d.Now(), submit.Settled(stack.StackStatus))
 		case d.format == "text":
 			for i := range events {
 				d.printf("%s\n", eventLine(&events[i]))
+			}
+			for _, r := range fresh {
+				d.notef("%s: %s\n", flat(r.LogicalID), retryText(r))
 			}
 		}
 		return d.out.err
@@ -69,6 +73,20 @@ func (d *deployed) follow(ctx context.Context, after string) error {
 		return d.serviceError(err)
 	}
 	return d.ended(ctx, stack, view)
+}
+
+// retries updates which calls are made again, and returns those that are new. They are only shown:
+// an error is no reason to stop.
+func (d *deployed) retries(ctx context.Context, view *stackView) []submit.Retry {
+	if !slices.ContainsFunc(view.rows, func(row *resourceView) bool { return stateOf(row.status) == treeRunning }) {
+		return nil
+	}
+	found, err := d.remote.Retries(ctx, d.id)
+	if err != nil {
+		d.logger.Debug("cannot list the retries", "error", err)
+		return nil
+	}
+	return view.retry(found)
 }
 
 // interrupted reports how to follow the operation, which continues.
@@ -166,14 +184,16 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 	cause := findRootCause(view.events)
 	if cause == nil {
 		cause = &rootCause{LogicalID: d.name, ResourceType: "AWS::CloudFormation::Stack", Stack: d.name, Status: string(stack.StackStatus),
-			Message: aws.ToString(stack.StackStatusReason), Log: []string{}, AlsoFailed: []string{}}
+			Message: aws.ToString(stack.StackStatusReason), Log: []string{}, AlsoFailed: []string{}, Problems: []templateFault{}}
 	}
 	if n := d.graph.node(cause.LogicalID); n != nil {
 		cause.Place = n.at.String()
 	}
 	cause = d.innermost(ctx, cause)
 	if strings.Contains(cause.Message, "DescribeEvents") {
-		cause.Message = cmp.Or(d.validationErrors(ctx, cause.operation), cause.Message)
+		if cause.Problems = d.validationFaults(ctx, cause); len(cause.Problems) > 0 {
+			cause.Message = invalidTemplate(cause.Problems)
+		}
 	}
 	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
 		cause.Log = d.lastLogLines(ctx, cause)
@@ -222,29 +242,21 @@ func (d *deployed) placeInNested(ctx context.Context, stack string, cause *rootC
 	return fmt.Sprintf("%d:%d", r.At.Start.Line, r.At.Start.Column)
 }
 
-// validationErrors are what the validation before the operation has found.
-func (d *deployed) validationErrors(ctx context.Context, operation string) string {
-	in := &cloudformation.DescribeEventsInput{OperationId: &operation, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}}
-	if operation == "" {
+// validationFaults are what the validation before the operation has found.
+func (d *deployed) validationFaults(ctx context.Context, cause *rootCause) []templateFault {
+	in := &cloudformation.DescribeEventsInput{OperationId: &cause.operation, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}}
+	if cause.operation == "" {
 		in.OperationId, in.StackName = nil, &d.id
 	}
 	out, err := d.remote.CloudFormation().DescribeEvents(ctx, in)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return validationTexts(out.OperationEvents)
-}
-
-// validationTexts are the problems in events of a validation.
-func validationTexts(events []types.OperationEvent) string {
-	var found []string
-	for _, e := range events {
-		if e.EventType == types.EventTypeValidationError && len(found) < 20 {
-			found = append(found, strings.TrimPrefix(aws.ToString(e.LogicalResourceId)+aws.ToString(e.ValidationPath)+": "+aws.ToString(e.ValidationStatusReason), ": "))
-		}
+	graph := d.graph
+	if cause.Stack != d.name {
+		graph = nil // of the template of a nested stack
 	}
-	slices.Sort(found)
-	return strings.Join(slices.Compact(found), "; ")
+	return d.templateFaults(ctx, d.remote, graph, out.OperationEvents)
 }
 
 // maxLogLines is how many lines of a handler's log a failure shows, and logTime how long
@@ -310,6 +322,9 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 // failureText is the failure as text.
 func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	var b strings.Builder
+	for _, fault := range cause.Problems {
+		b.WriteString(fault.String() + "\n")
+	}
 	what := fmt.Sprintf("%s (%s)", flat(cause.LogicalID), cause.ResourceType)
 	if cause.Stack != "" && cause.Stack != out.StackName {
 		what += " of the nested stack " + cause.Stack

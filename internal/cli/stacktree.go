@@ -139,7 +139,11 @@ func (v *stackView) stateText(row *resourceView, now time.Time) string {
 	}
 	f := row.failure
 	if f == nil {
-		return row.status + "  " + elapsed(row.started, row.ended, row.status, now)
+		text := row.status + "  " + elapsed(row.started, row.ended, row.status, now)
+		if r, again := v.retries[row.id]; again && stateOf(row.status) == treeRunning {
+			text += "  " + retryText(r)
+		}
+		return text
 	}
 	text := strings.TrimRight(f.status+"  "+elapsed(f.started, f.ended, f.status, now)+"  "+flat(f.reason), " ")
 	if row.status != f.status {

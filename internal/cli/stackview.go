@@ -14,6 +14,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/submit"
 )
 
 // A stackView is what the events of one operation on a stack add up to.
@@ -25,6 +27,7 @@ type stackView struct {
 	graph          *templateGraph  // nil if it is not known
 	events         []types.StackEvent
 	refused        refusals
+	retries        map[string]submit.Retry // by logical ID; of cfn serve only
 }
 
 // A resourceView is the state of one resource in an operation. Without a status nothing has
@@ -146,6 +149,24 @@ func (v *stackView) addEvent(e *types.StackEvent) {
 	}
 }
 
+// retry notes which calls are made again, and returns those that were not known.
+func (v *stackView) retry(found []submit.Retry) (fresh []submit.Retry) {
+	now := make(map[string]submit.Retry, len(found))
+	for _, r := range found {
+		if v.retries[r.LogicalID].Retry != r.Retry {
+			fresh = append(fresh, r)
+		}
+		now[r.LogicalID] = r
+	}
+	v.retries = now
+	return fresh
+}
+
+// retryText describes a call that is made again.
+func retryText(r submit.Retry) string {
+	return fmt.Sprintf("retry %d of %d, next in %d s: %s", r.Retry, r.Limit, (r.WaitMS+999)/1000, flat(r.ErrorCode))
+}
+
 // ofStack reports whether an event is about the stack itself.
 func ofStack(e *types.StackEvent) bool {
 	return aws.ToString(e.PhysicalResourceId) != "" && aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId)
@@ -186,20 +207,21 @@ func (v *stackView) waitsFor(row *resourceView) []string {
 
 // A rootCause is the failure that an operation ended by.
 type rootCause struct {
-	LogicalID    string    `json:"logicalId"`    // of the stack itself if none of its resources failed
-	ResourceType string    `json:"resourceType"` //
-	Stack        string    `json:"stackName"`    // another one for a resource of a nested stack
-	Status       string    `json:"status"`
-	Message      string    `json:"message"` // the message of the handler, or of the service
-	ErrorCode    string    `json:"handlerErrorCode"`
-	Place        string    `json:"place"`       // FILE:LINE:COLUMN, "" if it is not known; of a resource of a nested stack where that stack is
-	NestedPlace  string    `json:"nestedPlace"` // LINE:COLUMN in the template of the nested stack, "" if it is not known
-	Log          []string  `json:"log"`         // the last lines that the handler has logged
-	AlsoFailed   []string  `json:"alsoFailed"`  // further resources, by their logical IDs
-	function     string    // the name of the function that provides a custom resource
-	nested       string    // the ARN of a nested stack that the failure is one of
-	operation    string    // its ID
-	started      time.Time // of the step that failed
+	LogicalID    string          `json:"logicalId"`    // of the stack itself if none of its resources failed
+	ResourceType string          `json:"resourceType"` //
+	Stack        string          `json:"stackName"`    // another one for a resource of a nested stack
+	Status       string          `json:"status"`
+	Message      string          `json:"message"` // the message of the handler, or of the service
+	ErrorCode    string          `json:"handlerErrorCode"`
+	Place        string          `json:"place"`       // FILE:LINE:COLUMN, "" if it is not known; of a resource of a nested stack where that stack is
+	NestedPlace  string          `json:"nestedPlace"` // LINE:COLUMN in the template of the nested stack, "" if it is not known
+	Log          []string        `json:"log"`         // the last lines that the handler has logged
+	AlsoFailed   []string        `json:"alsoFailed"`  // further resources, by their logical IDs
+	Problems     []templateFault `json:"problems"`    // that the validation before the deployment found
+	function     string          // the name of the function that provides a custom resource
+	nested       string          // the ARN of a nested stack that the failure is one of
+	operation    string          // its ID
+	started      time.Time       // of the step that failed
 	ended        time.Time
 }
 
@@ -240,7 +262,7 @@ func newRootCause(e *types.StackEvent, reason string) *rootCause {
 	out := &rootCause{
 		LogicalID: aws.ToString(e.LogicalResourceId), ResourceType: aws.ToString(e.ResourceType), Stack: aws.ToString(e.StackName),
 		Status: string(e.ResourceStatus), ended: aws.ToTime(e.Timestamp),
-		Log: []string{}, AlsoFailed: []string{}, operation: aws.ToString(e.OperationId),
+		Log: []string{}, AlsoFailed: []string{}, Problems: []templateFault{}, operation: aws.ToString(e.OperationId),
 	}
 	out.Message, out.ErrorCode = stack.HandlerMessage(reason)
 	if customresource.IsType(out.ResourceType) {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -252,5 +253,27 @@ func TestStackNameOfFile(t *testing.T) {
 		if got := stackNameOf(file); got != want {
 			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
+	}
+}
+
+// TestRetriesInTree: a call that is made again is in the line of its resource until the next event,
+// and is new once for each retry.
+func TestRetriesInTree(t *testing.T) {
+	view := newStackView("stack", nil, nil)
+	view.add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "B CREATE_COMPLETE"))
+	third := submit.Retry{LogicalID: "A", ErrorCode: "ServiceInternalError", Retry: 3, Limit: 5, WaitMS: 7001}
+	if fresh := view.retry([]submit.Retry{third}); len(fresh) != 1 {
+		t.Errorf("new: %v", fresh)
+	}
+	line := func() string { return drawTree(view, time.Unix(9, 0), 200, 10)[1].text }
+	if got, want := line(), "CREATE_IN_PROGRESS  8s  retry 3 of 5, next in 8 s: ServiceInternalError"; !strings.HasSuffix(got, want) {
+		t.Errorf("line %q", got)
+	}
+	if fresh := view.retry([]submit.Retry{third}); len(fresh) != 0 {
+		t.Errorf("new again: %v", fresh)
+	}
+	view.retry(nil)
+	if got := line(); strings.Contains(got, "retry") {
+		t.Errorf("line %q", got)
 	}
 }

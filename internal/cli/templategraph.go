@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/diag"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -20,6 +21,8 @@ type graphNode struct {
 	id, typ string
 	at      diag.Range
 	needs   []string // logical IDs
+
+	properties *document.Value // as written, nil if it has none
 }
 
 // readTemplateGraph reads as much of a template as can be read here. A template that the
@@ -32,7 +35,7 @@ func readTemplateGraph(ctx context.Context, name string, body []byte, options te
 	}
 	g := &templateGraph{parameters: written.Parameters}
 	for _, r := range written.Resources {
-		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At})
+		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At, properties: r.Properties})
 	}
 	bound, err := written.Bind(ctx, template.BindInput{Supplied: in.Supplied})
 	if err != nil {
@@ -53,7 +56,7 @@ func readTemplateGraph(ctx context.Context, name string, body []byte, options te
 	}
 	g.nodes = nil
 	for _, r := range ordered {
-		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At, needs: scope.Needs(r)})
+		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At, needs: scope.Needs(r), properties: r.Properties})
 	}
 	return g
 }

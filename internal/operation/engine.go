@@ -217,6 +217,9 @@ func (e *Engine) Get(ctx context.Context, id string) (*State, error) {
 		return nil, err
 	}
 	state := row.state(details, event)
+	if state.Retry != nil {
+		state.Retry.Max = e.config.Retries.Max
+	}
 	return &state, nil
 }
 

@@ -127,6 +127,30 @@ func TestRetriesAreBounded(t *testing.T) {
 	})
 }
 
+// TestRetryOfState: the call that is waited for is known with its number, code and time, until
+// another answer comes.
+func TestRetryOfState(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.answers = []any{failed(invoke.Throttling), failed("ServiceInternalError"), busy(time.Second, `1`), done()}
+		id := g.begin(Spec{Request: Request{Action: invoke.Update, Identifier: "i"}})
+		for i, want := range []string{"Throttling 1/5 in 1s", "ServiceInternalError 2/5 in 2s", "none", "none"} {
+			wait := g.turn(id)
+			state, err := g.Get(t.Context(), id)
+			if err != nil || state == nil {
+				t.Fatal(err)
+			}
+			got := "none"
+			if r := state.Retry; r != nil {
+				got = fmt.Sprintf("%s %d/%d in %s", r.Code, r.Count, r.Max, r.At.Sub(g.now()).Round(time.Millisecond))
+			}
+			if got != want {
+				t.Errorf("after %d calls: %s, want %s", i+1, got, want)
+			}
+			g.pass(max(0, wait))
+		}
+	})
+}
+
 func TestDeadline(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		late := func(id string) string {

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"time"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -42,9 +43,19 @@ type State struct {
 	// process, or nothing was known afterwards. Only Spec.NoteCalls finds that out.
 	Repeated bool
 
+	// Retry is the call that is waited for after one failed with a code that may pass, nil for none.
+	Retry *Retry
+
 	// Cancelled marks an operation that ended because of Engine.Cancel. Its Progress is
 	// FAILED without a code, with the identifier if the resource may exist.
 	Cancelled bool
+}
+
+// A Retry is a call that is made again at a time.
+type Retry struct {
+	Code       string // of the call that failed
+	Count, Max int    // it is the retry number Count of at most Max
+	At         time.Time
 }
 
 // An Owner is notified of the operations that it began. Progressed runs in the transaction of

@@ -76,6 +76,9 @@ type event struct {
 	Message    string          `json:",omitempty"`
 	Own        bool            `json:",omitempty"`
 
+	// Retrying is the code of the last call, if the same call is waited for.
+	Retrying string `json:",omitempty"`
+
 	// Started is the number of the last call that was begun, if calls are noted.
 	Started int64 `json:",omitempty"`
 	// Lost is how long calls were overdue, see overdue.
@@ -88,10 +91,15 @@ func (r *row) ended() bool { return r.Status != string(cfn.OperationStatusInProg
 
 // state is what owners see of a row.
 func (r *row) state(d *details, v *event) State {
+	var retry *Retry
+	if !r.ended() && v.Retrying != "" {
+		retry = &Retry{Code: v.Retrying, Count: int(r.Attempts), At: r.NextAt.Time}
+	}
 	request := d.Request
 	request.Callback, request.Model, request.Attempts = v.Callback, v.Model, int(r.Attempts)
 	return State{
 		ID: r.ID, Owner: r.Owner, Key: r.OwnerKey, Request: request, Calls: int(r.Calls), Reading: r.Phase == reading && !r.ended(),
+		Retry:     retry,
 		Cancelled: r.Cancelled && r.Status == string(cfn.OperationStatusFailed) && v.Own,
 		Progress: Progress{
 			Status: cfn.OperationStatus(r.Status), Identifier: v.Identifier, Configured: v.Configured, Model: v.Model,

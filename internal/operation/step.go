@@ -280,6 +280,7 @@ func (m *move) note(typ *Type, p Progress) {
 		v.Identifier = identifier
 	}
 	fault := ""
+	v.Retrying = ""
 	if p.Status != cfn.OperationStatusFailed {
 		fault = unfit(p)
 	}
@@ -301,6 +302,7 @@ func (m *move) note(typ *Type, p Progress) {
 		m.wait(p.Delay)
 	case p.Status == cfn.OperationStatusFailed && m.retries(p.ErrorCode):
 		m.row.Attempts++
+		v.Retrying = storable(p.ErrorCode)
 		m.wait(m.engine.config.Retries.after(m.row.Attempts))
 	case p.Status == cfn.OperationStatusFailed:
 		v.ErrorCode, v.Message, v.Own = storable(p.ErrorCode), storable(p.Message), p.Own

@@ -10,11 +10,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // formwork is the table of what AWS has no operations for. Requests are signed and checked
 // like those of every other service.
-func formwork(shelf *simulate.Shelf, types operation.Types, tokenFor func(account string) string) *awswire.Table {
+func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine, tokenFor func(account string) string) *awswire.Table {
 	return &awswire.Table{
 		Service:      "formwork",
 		Protocol:     awswire.JSON10,
@@ -26,12 +27,16 @@ func formwork(shelf *simulate.Shelf, types operation.Types, tokenFor func(accoun
 			awswire.Op("ListSimulated", func(ctx context.Context, caller awswire.Caller, in *ListSimulatedInput) (*ListSimulatedOutput, error) {
 				return listSimulated(ctx, types, caller, in)
 			}).Reading(),
+			awswire.Op("ListRetries", func(ctx context.Context, caller awswire.Caller, in *ListRetriesInput) (*ListRetriesOutput, error) {
+				return listRetries(ctx, stacks, caller, in)
+			}).Reading(),
 			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
 				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
 			}),
 		},
 		Constraints: map[string][]awswire.Constraint{
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
+			"ListRetries":   {{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048}},
 			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
 		},
 	}
@@ -99,6 +104,37 @@ func listSimulated(ctx context.Context, types operation.Types, caller awswire.Ca
 		case found.Simulated:
 			out.TypeNames = append(out.TypeNames, name)
 		}
+	}
+	return out, nil
+}
+
+// ListRetriesInput asks which calls for resources of a stack are made again after they failed.
+type ListRetriesInput struct {
+	StackName *string
+}
+
+// ListRetriesOutput lists the calls that are waited for.
+type ListRetriesOutput struct {
+	Retries []Retry
+}
+
+// A Retry is the retry number Retry of at most Limit, in so many milliseconds.
+type Retry struct {
+	LogicalResourceID    string
+	ErrorCode            string
+	Retry, Limit, WaitMS int64
+}
+
+func listRetries(ctx context.Context, stacks *stack.Engine, caller awswire.Caller, in *ListRetriesInput) (*ListRetriesOutput, error) {
+	found, err := stacks.Retries(ctx, caller, aws.ToString(in.StackName))
+	if err != nil {
+		return nil, err
+	}
+	out := &ListRetriesOutput{Retries: []Retry{}}
+	for _, r := range found {
+		out.Retries = append(out.Retries, Retry{
+			LogicalResourceID: r.LogicalID, ErrorCode: r.Code, Retry: int64(r.Count), Limit: int64(r.Max), WaitMS: r.Wait.Milliseconds(),
+		})
 	}
 	return out, nil
 }

@@ -475,6 +475,38 @@ func TestFailingTransformOfUpdate(t *testing.T) {
 	})
 }
 
+// TestRetries lists the calls that are made again while they are waited for.
+func TestRetries(t *testing.T) {
+	inBubble(t, func(g *rig) {
+		g.world.script("CREATE A", slices.Repeat([]behavior{{code: "Throttling", message: "no"}}, 5)...)
+		name, ctx := "s", context.Background()
+		if _, err := g.CreateStack(ctx, owner, &cloudformation.CreateStackInput{StackName: &name, TemplateBody: aws.String(things("A: {}"))}); err != nil {
+			t.Fatal(err)
+		}
+		var last Retry
+		for range 100 { // the waits are 1, 2, 4, 8 and 16 ms
+			time.Sleep(time.Millisecond)
+			found, err := g.Retries(ctx, owner, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found) > 0 {
+				last = found[0]
+			}
+		}
+		if last.LogicalID != "A" || last.Code != "Throttling" || last.Count != 5 || last.Max != 5 || last.Wait > 16*time.Millisecond {
+			t.Errorf("the last retry is %+v", last)
+		}
+		time.Sleep(time.Hour)
+		if found, err := g.Retries(ctx, owner, name); len(found) > 0 || err != nil {
+			t.Errorf("retries %v, %v after the end", found, err)
+		}
+		if _, err := g.Retries(ctx, owner, "other"); err == nil {
+			t.Error("retries of a stack that does not exist")
+		}
+	})
+}
+
 // TestExpressRetriesDependents has a resource be complete as soon as it is configured, and the
 // one that needs it fail until it is ready.
 func TestExpressRetriesDependents(t *testing.T) {

@@ -233,3 +233,23 @@ func (r *Remote) TimeScale() float64 {
 	}
 	return r.server.TimeScale
 }
+
+// A Retry is a call of a handler for a resource that a local server makes again after it failed.
+type Retry struct {
+	LogicalID string `json:"LogicalResourceID"`
+	ErrorCode string
+	Retry     int // the number of the retry, of at most Limit
+	Limit     int
+	WaitMS    int64 // until then
+}
+
+// Retries lists the calls for resources of a stack that are waited for after they failed. AWS does
+// not say it.
+func (r *Remote) Retries(ctx context.Context, stack string) ([]Retry, error) {
+	if r.server == nil {
+		return nil, nil
+	}
+	var out struct{ Retries []Retry }
+	err := r.formwork(ctx, "ListRetries", map[string]string{"StackName": stack}, &out)
+	return out.Retries, err
+}

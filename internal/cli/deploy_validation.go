@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/words"
+)
+
+// A templateFault is what the validation before a deployment found in a resource.
+type templateFault struct {
+	Place     string `json:"place"`     // FILE:LINE:COLUMN, "" if it is not known
+	LogicalID string `json:"logicalId"` //
+	Path      string `json:"path"`      // a JSON pointer into the properties
+	Message   string `json:"message"`
+}
+
+// String reads: stack.yaml:4:7: error: Home: Pinned: must be a boolean but is a string: "maybe".
+func (f templateFault) String() string {
+	text := f.LogicalID + ": "
+	if path := strings.ReplaceAll(strings.TrimPrefix(f.Path, "/"), "/", "."); path != "" {
+		text += path + ": "
+	}
+	if f.Place == "" {
+		return flat("error: " + text + f.Message)
+	}
+	return flat(f.Place + ": error: " + text + f.Message)
+}
+
+// maxFaults bounds how many problems of a validation are shown.
+const maxFaults = 20
+
+// templateFaults explains the events of a validation with the template and the schemas of the
+// types. Events only say #/A: expected type: Boolean, found: String.
+func (c *app) templateFaults(ctx context.Context, r *submit.Remote, graph *templateGraph, events []types.OperationEvent) []templateFault {
+	v := &validation{remote: r, graph: graph, schemas: map[string]*schema.Schema{}}
+	found := []templateFault{}
+	for i := range events {
+		e := &events[i]
+		if e.EventType == types.EventTypeValidationError && e.ValidationFailureMode != types.HookFailureModeWarn && len(found) < maxFaults {
+			found = append(found, v.explain(ctx, e))
+		}
+	}
+	slices.SortStableFunc(found, func(a, b templateFault) int { return strings.Compare(a.LogicalID+a.Path, b.LogicalID+b.Path) })
+	return slices.Compact(found)
+}
+
+// A validation explains the events of a validation.
+type validation struct {
+	remote  *submit.Remote
+	graph   *templateGraph
+	schemas map[string]*schema.Schema // by type, nil if it is not known
+}
+
+func (v *validation) explain(ctx context.Context, e *types.OperationEvent) templateFault {
+	id, reason := aws.ToString(e.LogicalResourceId), aws.ToString(e.ValidationStatusReason)
+	_, path, _ := strings.Cut(aws.ToString(e.ValidationPath), "/Properties")
+	fault := templateFault{LogicalID: id, Path: path, Message: reason}
+	if _, text, found := strings.Cut(reason, ": "); found && strings.HasPrefix(reason, "#") {
+		fault.Message = text // the place is said already
+	}
+	node := v.graph.node(id)
+	if node == nil {
+		return fault
+	}
+	fault.Place = node.at.String()
+	if at, ok := document.ParsePointer(path); ok {
+		fault.Place = node.place(at, fault.Place)
+	}
+	s := v.schemaOf(ctx, node.typ)
+	if s == nil {
+		return fault
+	}
+	written := node.properties.Any()
+	if written == nil {
+		written = map[string]any{}
+	}
+	for _, violation := range s.Check(s.Recast(written), schema.CheckConfig{}) {
+		if violation.ServiceText() == reason {
+			fault.Path, fault.Message = violation.Pointer.String(), violation.Message
+			fault.Place = node.place(violation.Pointer, fault.Place)
+			if value := node.properties.Lookup(violation.Pointer); quotable(s, violation, value) {
+				fault.Message += ": " + short(string(value.AppendJSON(nil)))
+			}
+			break
+		}
+	}
+	return fault
+}
+
+// quotable reports whether a value of a template is worth quoting, and is not a secret.
+func quotable(s *schema.Schema, violation schema.Violation, value *document.Value) bool {
+	return value != nil && value.Kind != document.Object && value.Kind != document.Array &&
+		violation.Keyword != "additionalProperties" && !s.IsWriteOnly(violation.Pointer)
+}
+
+// place is where a property is in the template, or the nearest place above it; otherwise is that
+// of the resource.
+func (n *graphNode) place(at document.Pointer, otherwise string) string {
+	value, place := n.properties, otherwise
+	for _, token := range at {
+		m := value.Member(token)
+		if m == nil {
+			if value = value.Lookup(document.Pointer{token}); value == nil {
+				return place
+			}
+			place = value.At.String()
+			continue
+		}
+		place, value = m.KeyAt.String(), m.Value
+	}
+	return place
+}
+
+// schemaOf is the schema of a type, nil if the service does not tell it.
+func (v *validation) schemaOf(ctx context.Context, typeName string) *schema.Schema {
+	if s, known := v.schemas[typeName]; known {
+		return s
+	}
+	v.schemas[typeName] = nil
+	ref, err := submit.ParseReference(typeName, types.RegistryTypeResource)
+	if err != nil {
+		return nil
+	}
+	out, err := v.remote.Describe(ctx, &ref, "")
+	if err != nil || !json.Valid([]byte(aws.ToString(out.Schema))) {
+		return nil
+	}
+	s, _ := schema.Load(typeName, []byte(aws.ToString(out.Schema)), schema.Config{})
+	v.schemas[typeName] = s
+	return s
+}
+
+// invalidTemplate is the error of a template whose resources the validation refused.
+func invalidTemplate(faults []templateFault) string {
+	return "the template has " + words.Count(len(faults), "problem")
+}
