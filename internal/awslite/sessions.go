@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // How long the sessions of handlers last: those in their environment as long as AWS lets
@@ -74,5 +75,5 @@ func (s *Sessions) ForCall(ctx context.Context, place awswire.Place, role string
 }
 
 func unchecked(place awswire.Place) aws.Credentials {
-	return aws.Credentials{AccessKeyID: place.Account, SecretAccessKey: "test", SessionToken: "test"}
+	return aws.Credentials{AccessKeyID: place.Account, SecretAccessKey: lambda.DummySecret, SessionToken: lambda.DummyToken}
 }

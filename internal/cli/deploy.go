@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -323,13 +324,30 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 	if place := d.graph.placeIn(explained.Text); place != "" {
 		c.notef("%s: the service rejected this resource\n", place)
 	}
-	for _, name := range builtin.FunctionTypes() {
-		if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") && strings.Contains(explained.Text, name) {
-			return withHint(&downstreamError{errors.New(explained.Text)}, "start cfn serve with --run-lambda, which runs the functions of templates, or simulate the types with cfn types import and cfn serve --simulate PATTERN")
-		}
-	}
-	if d.remote.Local && strings.Contains(explained.Text, "Unrecognized resource types") {
-		return withHint(&downstreamError{errors.New(explained.Text)}, "register the type with cfn submit, or simulate it with cfn types import and cfn serve --simulate PATTERN")
+	if m := unknownTypes.FindStringSubmatch(explained.Text); m != nil && d.remote.Local {
+		return withHint(&downstreamError{errors.New(explained.Text)}, "%s", c.unknownTypeHint(ctx, d, strings.Split(m[1], ", ")))
 	}
 	return c.serviceError(err)
+}
+
+var unknownTypes = lazyregexp.New(`Unrecognized resource types: \[([^\]]+)\]`)
+
+// unknownTypeHint is what to do about types that a local server does not know.
+func (c *app) unknownTypeHint(ctx context.Context, d *deployment, names []string) string {
+	for _, name := range names {
+		found, err := d.remote.Suggest(ctx, name)
+		switch {
+		case err != nil:
+			c.logger.Debug("cannot look for similar types", "error", err)
+		case len(found.Regions) > 0:
+			return fmt.Sprintf("%s is registered in %s, not in %s: pass --region %s, or register it here: cfn submit --region %s",
+				name, strings.Join(found.Regions, ", "), d.remote.Region, found.Regions[0], d.remote.Region)
+		case found.Near != "":
+			return fmt.Sprintf("did you mean %q?", found.Near)
+		}
+	}
+	if slices.ContainsFunc(builtin.FunctionTypes(), func(name string) bool { return slices.Contains(names, name) }) {
+		return "start cfn serve with --run-lambda, which runs the functions of templates, or simulate the types with cfn types import and cfn serve --simulate PATTERN"
+	}
+	return "register the type with cfn submit, or simulate it with cfn types import and cfn serve --simulate PATTERN"
 }

@@ -46,9 +46,7 @@ func (o *handlerOptions) runJava(ctx context.Context, c *app, p *project.Project
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	if program.Note != "" {
-		c.notef("%s\n", program.Note)
-	}
+	c.noteRuntime(p, program.Note)
 	if err := c.buildJava(ctx, p, o.noBuild); err != nil {
 		return lambda.Config{}, err
 	}

@@ -56,9 +56,7 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	if program.Note != "" {
-		c.notef("%s\n", program.Note)
-	}
+	c.noteRuntime(p, program.Note)
 	libraries, err := c.pythonLibraries(ctx, p, program.Command[0], o.noBuild)
 	if err != nil {
 		return lambda.Config{}, err

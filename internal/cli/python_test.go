@@ -291,3 +291,28 @@ func TestDoctorKnowsPython(t *testing.T) {
 		}
 	}
 }
+
+// TestPythonLogs: what generated handlers log at the level INFO is seen.
+func TestPythonLogs(t *testing.T) {
+	python := os.Getenv("FORMWORK_OFFICIAL_PYTHON")
+	site, err := exec.CommandContext(t.Context(), python, "-c", "import cloudformation_cli_python_lib as l, os; print(os.path.dirname(os.path.dirname(l.__file__)))").Output()
+	if python == "" || err != nil {
+		t.Skip("FORMWORK_OFFICIAL_PYTHON names no Python with the package cloudformation-cli-python-lib")
+	}
+	dir, environ := t.TempDir(), append(os.Environ(), "PYTHONPATH="+strings.TrimSpace(string(site)))
+	if code, _, errs := runIn(t.Context(), dir, environ, "init", "-a", "r", "-t", "Acme::Foo::Bar", "python"); code != 0 {
+		t.Fatal(errs)
+	}
+	handlers := filepath.Join(dir, "src", "acme_foo_bar", "handlers.py")
+	text, err := os.ReadFile(handlers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, handlers, strings.Replace(string(text), "    LOG.warning(", "    LOG.info(\"seen at last\")\n    LOG.warning(", 1))
+	writeText(t, filepath.Join(dir, "requirements.txt"), "")
+	writeText(t, filepath.Join(dir, "request.json"), `{"desiredResourceState": {}}`)
+	code, out, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json")
+	if code != 0 || !strings.Contains(out+errs, "seen at last") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+}

@@ -40,9 +40,7 @@ func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.P
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	if b.program.Note != "" {
-		c.notef("%s\n", b.program.Note)
-	}
+	c.noteRuntime(p, b.program.Note)
 	command := slices.Insert(slices.Clone(b.program.Command), 1, "--enable-source-maps") // traces name the sources
 	if o.debugger != nil {
 		command = slices.Insert(command, 1, "--inspect-brk="+o.debugger.Address)

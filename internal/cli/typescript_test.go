@@ -53,6 +53,9 @@ func TestTypeScriptRuns(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "hello") || !strings.Contains(errs, "npm run build") {
 		t.Fatalf("the first call: %d\n%s%s", code, out, errs)
 	}
+	if _, _, again := read(); strings.Contains(again, "the runtime is") {
+		t.Errorf("the runtime is named at every call:\n%s", again)
+	}
 	if !strings.Contains(errs, "the runtime is nodejs14.x, and is run by Node.js") {
 		t.Errorf("no word about the retired runtime:\n%s", errs)
 	}

@@ -1,6 +1,7 @@
 package cloudcontrol
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -100,11 +102,13 @@ func (row *requestRow) setModel(model map[string]any) error {
 
 // show is a model as answers have it.
 func show(writeOnly []schema.Path, model map[string]any) (string, error) {
-	encoded, err := json.Marshal(schema.Without(model, writeOnly))
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // people read it
+	if err := e.Encode(schema.Without(model, writeOnly)); err != nil {
 		return "", fmt.Errorf("write a model: %w", err)
 	}
-	return string(encoded), nil
+	return strings.TrimRight(out.String(), "\n"), nil
 }
 
 // hide lists the write-only properties of a type, as rows keep them.

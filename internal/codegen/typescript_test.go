@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -95,4 +96,18 @@ func TestTypeScriptModelsOfPublishedSchemas(t *testing.T) {
 		}
 	}
 	t.Logf("%d schemas, %d not unchanged", len(schemas), len(failed))
+}
+
+// TestCommentsOfHandlersCompile: what the comments of generated handlers use is imported.
+func TestCommentsOfHandlersCompile(t *testing.T) {
+	text, err := templates.ReadFile("templates/typescript/handlers.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, rest, _ := strings.Cut(string(text), "} from '@amazon")
+	for _, m := range regexp.MustCompile(`\b(exceptions|[A-Z]\w+)(?:\.[A-Z]\w+|\.\w+[<(])`).FindAllStringSubmatch(rest, -1) {
+		if name := m[1]; name != "ResourceModel" && !strings.Contains(imported, "    "+name+",\n") {
+			t.Errorf("%s is not imported", name)
+		}
+	}
 }

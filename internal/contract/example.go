@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -42,11 +43,14 @@ type Example struct {
 
 // Encode writes the example as [ParseExample] reads it.
 func (e *Example) Encode() ([]byte, error) {
-	data, err := json.MarshalIndent(e, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // people read it
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(e); err != nil {
 		return nil, fmt.Errorf("write the failing example: %w", err)
 	}
-	return append(data, '\n'), nil
+	return out.Bytes(), nil
 }
 
 // ParseExample reads a failing example. The error is why it is invalid.

@@ -49,7 +49,7 @@ type Config struct {
 	// Credentials are the credentials of handlers; it is called when a handler is started. A
 	// handler whose credentials expire is ended some time before, when it is idle, and started
 	// with new ones when it is called again. Nil means the account as the access key, which is
-	// how callers of a server without keys set their account, and "test" for the rest.
+	// how callers of a server without keys set their account, and dummies for the rest.
 	Credentials func(context.Context, bundle.Spec) (aws.Credentials, error)
 
 	// Sandbox is what handlers see of this machine. The zero value is no sandbox.
@@ -128,7 +128,7 @@ func (c Config) complete() Config {
 	}
 	if c.Credentials == nil {
 		c.Credentials = func(_ context.Context, s bundle.Spec) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: "test", SessionToken: "test"}, nil
+			return aws.Credentials{AccessKeyID: s.Account, SecretAccessKey: lambda.DummySecret, SessionToken: lambda.DummyToken}, nil
 		}
 	}
 	return c

@@ -1,6 +1,8 @@
 package invoke
 
 import (
+	"github.com/formwork-dev/formwork/internal/lambda"
+
 	"context"
 	"encoding/json"
 )
@@ -42,18 +44,17 @@ type Static Credentials
 // Credentials returns them.
 func (s Static) Credentials(context.Context) (Credentials, error) { return Credentials(s), nil }
 
-// Dummy are credentials that no service accepts, in the form that emulators of AWS expect.
+// Dummy are credentials that no service accepts, and emulators of AWS do.
 // Handlers get them if no others are configured, so that they do not fall back on credentials
 // that they find on the machine.
-var Dummy = Static{AccessKeyID: "test", SecretAccessKey: "test", SessionToken: "test"}
+var Dummy = Static{AccessKeyID: lambda.DummyKeyID, SecretAccessKey: lambda.DummySecret, SessionToken: lambda.DummyToken}
 
 // LocalSecret is the secret access key of clients of a server that does not check
-// signatures. The access key is the number of their account. It is not a word: libraries of handlers
-// cut it out of every text, such as the paths of a stack trace.
-const LocalSecret = "unchecked-8f3kq2vz7mxw"
+// signatures. The access key is the number of their account.
+const LocalSecret = lambda.DummySecret
 
 // IsDummy reports whether a secret access key is one that everybody knows. Nothing that
 // belongs to it is secret: hiding it would take words and account numbers out of texts.
 func IsDummy(secretAccessKey string) bool {
-	return secretAccessKey == Dummy.SecretAccessKey || secretAccessKey == LocalSecret
+	return secretAccessKey == LocalSecret || secretAccessKey == "test" // which clients of emulators set
 }

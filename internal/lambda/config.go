@@ -85,7 +85,7 @@ type Config struct {
 
 	// Credentials are what the processes find as AWS_ACCESS_KEY_ID,
 	// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Without a key ID they find
-	// the dummy "test", so that no SDK in a handler ever falls back on the
+	// [DummyKeyID] and the others, so that no SDK in a handler ever falls back on the
 	// credentials of the person at the keyboard.
 	Credentials aws.Credentials
 

@@ -119,7 +119,7 @@ func TestEnvironment(t *testing.T) {
 			"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1", "TZ": ":UTC", "AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR", "_HANDLER": "bootstrap",
 			"AWS_LAMBDA_FUNCTION_NAME": "TypeFunction", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "2048",
 			"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/TypeFunction",
-			"AWS_ACCESS_KEY_ID":         "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_SESSION_TOKEN": "test",
+			"AWS_ACCESS_KEY_ID":         lambda.DummyKeyID, "AWS_SECRET_ACCESS_KEY": lambda.DummySecret, "AWS_SESSION_TOKEN": lambda.DummyToken,
 			"AWS_PROFILE": "", "GITHUB_TOKEN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "",
 			"AWS_LAMBDA_MAX_CONCURRENCY": "", "_LAMBDA_SERVER_PORT": "", "TABLE_NAME": "", "AWS_SAM_LOCAL": "",
 		},

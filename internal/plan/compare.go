@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -197,10 +199,13 @@ func ShownText(v any) string {
 	}
 }
 
+// jsonText is a value as JSON for people: & and < are written as they are.
 func jsonText(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
 		return "" // shown values are maps, lists and strings
 	}
-	return string(data)
+	return strings.TrimRight(out.String(), "\n")
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
 // formwork is the table of what AWS has no operations for. Requests are signed and checked
 // like those of every other service.
-func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine, tokenFor func(account string) string) *awswire.Table {
+func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine, registered *registry.Registry, tokenFor func(account string) string) *awswire.Table {
 	return &awswire.Table{
 		Service:      "formwork",
 		Protocol:     awswire.JSON10,
@@ -30,6 +31,10 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			awswire.Op("ListRetries", func(ctx context.Context, caller awswire.Caller, in *ListRetriesInput) (*ListRetriesOutput, error) {
 				return listRetries(ctx, stacks, caller, in)
 			}).Reading(),
+			awswire.Op("SuggestType", func(ctx context.Context, caller awswire.Caller, in *SuggestTypeInput) (*SuggestTypeOutput, error) {
+				found, err := registered.Suggest(ctx, caller, aws.ToString(in.TypeName))
+				return &SuggestTypeOutput{Regions: found.Regions, Near: found.Near}, err
+			}).Reading(),
 			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
 				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
 			}),
@@ -38,6 +43,7 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListRetries":   {{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048}},
 			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
+			"SuggestType":   {{Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500}},
 		},
 	}
 }
@@ -137,4 +143,15 @@ func listRetries(ctx context.Context, stacks *stack.Engine, caller awswire.Calle
 		})
 	}
 	return out, nil
+}
+
+// SuggestTypeInput asks what an unknown resource type may have been meant to be.
+type SuggestTypeInput struct {
+	TypeName *string
+}
+
+// SuggestTypeOutput has the other regions that have the type, and the nearest name in this one.
+type SuggestTypeOutput struct {
+	Regions []string
+	Near    string
 }

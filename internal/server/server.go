@@ -216,7 +216,7 @@ func New(config Config) *Server {
 	s.bodies.Room, s.payloads.Room = s.roomForBody, s.roomForBody
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.Stacks, config.ConsoleToken)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.Stacks, config.Registry, config.ConsoleToken)) {
 		table.Logger, table.Room = config.Logger, s.room
 		s.tables[table.Service] = table
 	}

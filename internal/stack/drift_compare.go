@@ -3,9 +3,7 @@ package stack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -350,9 +348,5 @@ func driftText(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(text)
+	return jsonText(v)
 }

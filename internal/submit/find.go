@@ -133,3 +133,19 @@ func (r *Remote) LogGroupsOf(ctx context.Context, ref *Reference, local func(typ
 	}
 	return groups, false, nil
 }
+
+// A Suggestion is what a type that a local server does not know may have been meant to be.
+type Suggestion struct {
+	Regions []string // other ones that have a type of the name
+	Near    string   // the nearest name in the region, "" if none is near
+}
+
+// Suggest finds out what an unknown type may have been meant to be. AWS does not say it.
+func (r *Remote) Suggest(ctx context.Context, typeName string) (Suggestion, error) {
+	var out Suggestion
+	if r.server == nil {
+		return out, nil
+	}
+	err := r.formwork(ctx, "SuggestType", map[string]string{"TypeName": typeName}, &out)
+	return out, err
+}

@@ -21,6 +21,7 @@ from cloudformation_cli_python_lib import (
 from .models import HookHandlerRequest, TypeConfigurationModel
 
 LOG = logging.getLogger(__name__)  # ends in CloudWatch Logs
+LOG.setLevel(logging.INFO)
 TYPE_NAME = "{{.TypeName}}"
 
 hook = Hook(TYPE_NAME, TypeConfigurationModel)

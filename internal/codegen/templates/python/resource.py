@@ -21,6 +21,7 @@ from cloudformation_cli_python_lib import (
 from .models import ResourceHandlerRequest, ResourceModel
 
 LOG = logging.getLogger(__name__)  # ends in CloudWatch Logs
+LOG.setLevel(logging.INFO)
 TYPE_NAME = "{{.TypeName}}"
 
 resource = Resource(TYPE_NAME, ResourceModel)

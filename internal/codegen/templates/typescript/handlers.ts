@@ -8,9 +8,11 @@
 import {
     Action,
     BaseResource,
+    exceptions,
     handlerEvent,
     HandlerErrorCode,
     LoggerProxy,
+    OperationStatus,
     Optional,
     ProgressEvent,
     ResourceHandlerRequest,

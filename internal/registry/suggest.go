@@ -1,0 +1,40 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/schema"
+)
+
+// A Suggestion is what an unknown type may have been meant to be.
+type Suggestion struct {
+	Regions []string // other ones in which the account has registered a type of the name, sorted
+	Near    string   // the registered type of the region with the nearest name, "" if none is near
+}
+
+// Suggest finds out what an unknown resource type may have been meant to be.
+func (r *Registry) Suggest(ctx context.Context, caller awswire.Caller, name string) (Suggestion, error) {
+	var found []typeRow
+	err := r.store.Read().NewSelect().Model(&found).Column("region", "type_name").
+		Where("account = ? AND kind = ? AND NOT deprecated AND default_version IS NOT NULL", caller.Account, string(schema.Resource)).
+		Where("(type_name = ? OR region = ?)", name, caller.Region).Order("region").Limit(maxSuggested).Scan(ctx)
+	if err != nil {
+		return Suggestion{}, fmt.Errorf("list the types of an account: %w", err)
+	}
+	var out Suggestion
+	var names []string
+	for _, row := range found {
+		if row.Region == caller.Region {
+			names = append(names, row.TypeName)
+		} else {
+			out.Regions = append(out.Regions, row.Region)
+		}
+	}
+	out.Near = schema.Nearest(name, names)
+	return out, nil
+}
+
+// maxSuggested bounds how many types are compared with a name.
+const maxSuggested = 1000
