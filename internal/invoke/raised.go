@@ -33,6 +33,9 @@ func Raised(e *Event, log string) string {
 		return ""
 	}
 	t := lastTrace(strings.Split(strings.ReplaceAll(log, "\r\n", "\n"), "\n"))
+	if t == nil && e.Message == "" {
+		return unsent
+	}
 	if t == nil || e.Message != "" && !(t.message != "" && strings.Contains(e.Message, t.message)) {
 		return ""
 	}
@@ -48,6 +51,10 @@ func Raised(e *Event, log string) string {
 	}
 	return text
 }
+
+// unsent describes an event with neither a message nor an exception: libraries send it instead of
+// one that they cannot encode.
+const unsent = "returned InternalFailure without a message; libraries do so for an event that they cannot send, such as one with an unknown error code"
 
 // maxRaised bounds the message of an exception in a headline, in characters.
 const maxRaised = 300

@@ -44,8 +44,9 @@ func TestRaised(t *testing.T) {
 		"only logged":           {Event{Message: "the service is down"}, pythonLog, ""},
 		"another code":          {Event{ErrorCode: "NotFound"}, pythonLog, ""},
 		"success":               {Event{Status: Success}, pythonLog, ""},
-		"cut":                   {Event{}, "Traceback (most recent call last):\n" + libraryFrame, ""},
-		"no log":                {Event{}, "", ""},
+		"cut":                   {Event{}, "Traceback (most recent call last):\n" + libraryFrame, unsent},
+		"no log":                {Event{}, "", unsent},
+		"no log, a message":     {Event{Message: "no disk"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := test.event
