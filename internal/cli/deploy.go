@@ -28,7 +28,7 @@ func newDeploy(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy TEMPLATE",
 		Short: "Create or update a stack from a template",
-		Long: `Create or update a stack from a template and wait for the result. The stack is at AWS, or in
+		Long: `Create or update a stack from a template and wait for the result. The stack is on AWS, or in
 "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. On a terminal, a tree shows the state of
 each resource, how long it has taken and what it is waiting for; otherwise each event is one line.
 

@@ -24,7 +24,7 @@ func newImport(c *app) *cobra.Command {
 		Use:   "import TEMPLATE",
 		Short: "Import existing resources into a stack",
 		Long: `Import existing resources into a new or existing stack without creating or changing them. The stack is
-at AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. The template contains all
+on AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. The template contains all
 resources of the stack. The imported ones need a DeletionPolicy; nothing else may change.
 
 --resource names a resource: LOGICALID=IDENTIFIER, or LOGICALID:NAME=VALUE,NAME=VALUE with the names

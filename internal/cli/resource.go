@@ -23,7 +23,7 @@ func newResource(c *app) *cobra.Command {
 		Use:   "resource",
 		Short: "Create, read, update, delete and list single resources",
 		Long: `Create, read, update, delete and list single resources through the Cloud Control API, without a
-stack. The resources are at AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it.
+stack. The resources are on AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it.
 
 A type and a primary identifier select a resource. If the identifier has several parts, join them with
 "|" or pass a JSON object: '{"Zone": "a", "Name": "b"}'.

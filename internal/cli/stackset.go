@@ -23,7 +23,7 @@ func newStackSet(c *app) *cobra.Command {
 		Short: "Deploy a template as stacks in several accounts and regions",
 		Long: `Deploy a template as stacks in several accounts and regions, and show such stack sets, their instances and
 operations. A stack set belongs to the region of --region; its instances may be in any region. The stack set is
-at AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. Its permissions are self-managed.
+on AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. Its permissions are self-managed.
 
 Exit code: 0; 1 if a file or setting is missing on this machine, or the answer was no; 2 if the stack set does
 not exist, the service returned an error, or an operation failed; 130 after Ctrl-C.`,

@@ -30,7 +30,7 @@ func newTypes(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "types",
 		Short: "List and change the types in the registry",
-		Long: `List and change the types that are registered in an account and region: at AWS, or in "cfn serve" on
+		Long: `List and change the types that are registered in an account and region: on AWS, or in "cfn serve" on
 this machine if AWS_ENDPOINT_URL is set to it.
 
 TYPE is the name or ARN of a type and defaults to the type of the project. If a name could be that of a
@@ -83,7 +83,7 @@ func newTypesList(c *app, opts *typesOptions) *cobra.Command {
 		Use:   "list",
 		Short: "List types",
 		Long: `List the types that the account has registered or activated in this region. --visibility PUBLIC lists
-the types that can be activated: at AWS including those of AWS, in "cfn serve" those that were
+the types that can be activated: on AWS including those of AWS, in "cfn serve" those that were
 published there.`,
 		Example: "  cfn types list\n  cfn types list --visibility PUBLIC --category THIRD_PARTY --prefix Acme::",
 		Args:    noArguments,
