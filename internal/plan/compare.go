@@ -195,12 +195,12 @@ func ShownText(v any) string {
 	case string:
 		return v
 	default:
-		return jsonText(v)
+		return JSONText(v)
 	}
 }
 
-// jsonText is a value as JSON for people: & and < are written as they are.
-func jsonText(v any) string {
+// JSONText is a value as JSON for people: & and < are written as they are.
+func JSONText(v any) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

@@ -356,7 +356,7 @@ func (d Desired) Context() json.RawMessage {
 	if d.UpdateReplacePolicy != "" {
 		out["UpdateReplacePolicy"] = d.UpdateReplacePolicy
 	}
-	return json.RawMessage(jsonText(out))
+	return json.RawMessage(JSONText(out))
 }
 
 // stack finds what changes besides the resources.

@@ -176,7 +176,7 @@ func TestPlanMasksNoEcho(t *testing.T) {
 		if err := plan.WriteText(&text); err != nil {
 			t.Fatal(err)
 		}
-		for _, shown := range []string{jsonText(plan), jsonText(plan.Shown(true)), text.String()} {
+		for _, shown := range []string{JSONText(plan), JSONText(plan.Shown(true)), text.String()} {
 			if strings.Contains(shown, "hunter") {
 				t.Errorf("a NoEcho value is shown: %s", shown)
 			}
@@ -260,7 +260,7 @@ func TestPlanWritten(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 	var read Plan
-	if err := json.Unmarshal([]byte(jsonText(plan)), &read); err != nil || jsonText(read) != jsonText(plan) {
+	if err := json.Unmarshal([]byte(JSONText(plan)), &read); err != nil || JSONText(read) != JSONText(plan) {
 		t.Errorf("the plan does not survive JSON: %v", err)
 	}
 	b.Reset()
@@ -279,17 +279,17 @@ func TestShownValues(t *testing.T) {
 		targets[aws.ToString(d.Target.Name)] = d.Target
 	}
 	if d := targets["Size"]; d.AttributeChangeType != types.AttributeChangeTypeAdd || d.BeforeValue != nil || aws.ToString(d.AfterValue) != "1" {
-		t.Errorf("Size: %s", jsonText(d))
+		t.Errorf("Size: %s", JSONText(d))
 	}
 	if d := targets["Note"]; d.AttributeChangeType != types.AttributeChangeTypeRemove || d.AfterValue != nil || aws.ToString(d.BeforeValue) != "n" {
-		t.Errorf("Note: %s", jsonText(d))
+		t.Errorf("Note: %s", JSONText(d))
 	}
 	if d := targets["Network"]; aws.ToString(d.BeforeValue) != `{"Speed":"x"}` || aws.ToString(d.AfterValue) != `{"Speed":"y"}` || aws.ToString(d.Path) != "/Properties/Network" {
-		t.Errorf("Network: %s", jsonText(d))
+		t.Errorf("Network: %s", JSONText(d))
 	}
 	for _, d := range plan.Shown(false)[0].ResourceChange.Details {
 		if d.Target.Path != nil || d.Target.BeforeValue != nil || d.Target.AfterValue != nil || d.Target.AttributeChangeType != "" {
-			t.Errorf("values are shown though nobody asked: %s", jsonText(d))
+			t.Errorf("values are shown though nobody asked: %s", JSONText(d))
 		}
 	}
 }

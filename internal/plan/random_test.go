@@ -42,8 +42,8 @@ func TestPlansOfRandomTemplates(t *testing.T) {
 func step(t *testing.T, m *stackModel, next *Deployment) bool {
 	t.Helper()
 	plan, again := m.plan(t, next), m.plan(t, next)
-	if jsonText(plan) != jsonText(again) {
-		t.Errorf("two plans of the same differ:\n%s\n%s", jsonText(plan), jsonText(again))
+	if JSONText(plan) != JSONText(again) {
+		t.Errorf("two plans of the same differ:\n%s\n%s", JSONText(plan), JSONText(again))
 	}
 	before := maps.Clone(m.resources)
 	m.apply(t, plan, next)
@@ -75,7 +75,7 @@ func checkResource(t *testing.T, m *stackModel, next *Deployment, id string, bef
 		t.Fatal(err)
 	}
 	if !Equal(is.Properties, want.Properties) || !Equal(is.Metadata, want.Metadata) || is.DeletionPolicy != want.DeletionPolicy && c != nil {
-		t.Errorf("%s is %s, the template wants %s", id, jsonText(is), jsonText(want))
+		t.Errorf("%s is %s, the template wants %s", id, JSONText(is), JSONText(want))
 	}
 	was, existed := before[id]
 	same := existed && was.PhysicalID == is.PhysicalID
@@ -94,8 +94,8 @@ func checkResource(t *testing.T, m *stackModel, next *Deployment, id string, bef
 	if c == nil || slices.ContainsFunc(is.DependsOn, func(other string) bool { return plan.Change(other) != nil }) {
 		return
 	}
-	if after := shown(is.Properties); !strings.Contains(string(c.After), jsonText(after)) {
-		t.Errorf("%s: the plan shows %s, done is %s", id, c.After, jsonText(after))
+	if after := shown(is.Properties); !strings.Contains(string(c.After), JSONText(after)) {
+		t.Errorf("%s: the plan shows %s, done is %s", id, c.After, JSONText(after))
 	}
 }
 

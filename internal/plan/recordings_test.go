@@ -215,7 +215,7 @@ func (p *player) compare(t *testing.T, at string, plan *Plan, values bool, answe
 	p.compared++
 	if want.Status == "FAILED" {
 		if !plan.Empty() {
-			t.Errorf("%s: the plan has changes, AWS found none: %s", at, jsonText(plan))
+			t.Errorf("%s: the plan has changes, AWS found none: %s", at, JSONText(plan))
 		}
 		return
 	}
@@ -230,7 +230,7 @@ func (p *player) compare(t *testing.T, at string, plan *Plan, values bool, answe
 	lenient(got)
 	m := matcher{bound: map[string]string{}}
 	if !m.match(want.Changes, got) {
-		t.Errorf("%s, values %t:\n got %s\nwant %s", at, values, jsonText(got), jsonText(want.Changes))
+		t.Errorf("%s, values %t:\n got %s\nwant %s", at, values, JSONText(got), JSONText(want.Changes))
 	}
 }
 
@@ -255,7 +255,7 @@ func wireText(t *testing.T, plan *Plan, values bool) string {
 	if err := json.Unmarshal(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	return jsonText(compact(all))
+	return JSONText(compact(all))
 }
 
 func compact(v any) any {

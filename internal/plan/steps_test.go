@@ -144,7 +144,7 @@ func TestRefineKeepsToThePlan(t *testing.T) {
 		}
 		got, err := tc.step.Refine(RefineInput{Next: next, Current: tc.current, Schema: schemas["Acme::Test::Thing"]})
 		if err != nil || got.Action != tc.action || !strings.Contains(got.Refused, tc.refused) || (got.Refused == "") != (tc.refused == "") {
-			t.Errorf("%s: got %s %q %v, want %s %q", jsonText(tc.step), got.Action, got.Refused, err, tc.action, tc.refused)
+			t.Errorf("%s: got %s %q %v, want %s %q", JSONText(tc.step), got.Action, got.Refused, err, tc.action, tc.refused)
 		}
 	}
 }

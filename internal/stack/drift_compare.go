@@ -348,5 +348,5 @@ func driftText(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
-	return jsonText(v)
+	return plan.JSONText(v)
 }
