@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/operation"
 )
 
 // Shown returns the changes as DescribeChangeSet answers them, with or without the values
@@ -30,7 +32,7 @@ func (c *Change) shown(values bool) *types.ResourceChange {
 		Replacement: c.Replacement, PolicyAction: c.PolicyAction, ModuleInfo: c.Module,
 		Scope: []types.ResourceAttribute{}, Details: []types.ResourceChangeDetail{},
 	}
-	out.PhysicalResourceId, out.ChangeSetId = text(c.PhysicalID), text(c.ChangeSet)
+	out.PhysicalResourceId, out.ChangeSetId = text(schema.Ref(c.Type, c.PhysicalID)), text(c.ChangeSet)
 	for _, d := range c.Details {
 		if d.View == "" || (d.View == WithValues) == values {
 			out.Details = append(out.Details, d.shown(values))

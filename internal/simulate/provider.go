@@ -57,8 +57,15 @@ func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.
 	if err != nil {
 		return operation.Progress{}, err
 	}
+	takers, err := s.takersOf(ctx, request.Type)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	create := func(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
+		return s.create(ctx, tx, typ, request, takers)
+	}
 	act, ok := map[invoke.Action]func(context.Context, *store.Tx, *schema.Schema, operation.Request) (operation.Progress, error){
-		invoke.Create: s.create, invoke.Read: s.read, invoke.Update: s.update, invoke.Delete: s.remove,
+		invoke.Create: create, invoke.Read: s.read, invoke.Update: s.update, invoke.Delete: s.remove,
 	}[request.Action]
 	if !ok {
 		return failed("InvalidRequest", "%s is not an action of a resource.", request.Action), nil
@@ -71,23 +78,34 @@ func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.
 	return progress, err
 }
 
-func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
-	model := completed(typ, request, s.config.Now())
-	identifier, ok := identify(model, typ.PrimaryIdentifier)
-	if !ok {
-		return failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
-	}
-	if fault := unfit(identifier); fault != "" {
-		return failed("InvalidRequest", "The primary identifier of %s %s.", request.Type, fault), nil
-	}
-	mine, err := find(ctx, tx, request, identifier)
-	switch {
-	case err != nil:
-		return operation.Progress{}, err
-	case mine != nil && mine.Token == request.Token:
-		return succeeded(identifier, mine.model()), nil
-	case mine != nil:
-		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier), nil
+// maxAttempts bounds how many identifiers are made up for a resource until one is free, such as the next revision of a
+// task definition.
+const maxAttempts = 1000
+
+func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, takers takers) (operation.Progress, error) {
+	var model map[string]any
+	var identifier, before string
+	for attempt := 0; ; attempt++ {
+		model = completed(typ, request, s.config.Now(), takers, attempt)
+		var ok bool
+		if identifier, ok = identify(model, typ.PrimaryIdentifier); !ok {
+			return failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
+		}
+		if fault := unfit(identifier); fault != "" {
+			return failed("InvalidRequest", "The primary identifier of %s %s.", request.Type, fault), nil
+		}
+		mine, err := find(ctx, tx, request, identifier)
+		switch {
+		case err != nil:
+			return operation.Progress{}, err
+		case mine != nil && mine.Token == request.Token:
+			return succeeded(identifier, readable(typ, mine.model())), nil
+		case mine != nil && (identifier == before || attempt == maxAttempts):
+			return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier), nil
+		}
+		if before = identifier; mine == nil {
+			break
+		}
 	}
 	if fault := unfitKeys(typ, model); fault != "" {
 		return failed("InvalidRequest", "An additional identifier of %s %s.", request.Type, fault), nil

@@ -42,6 +42,7 @@ type Shelf struct {
 
 	mu     sync.Mutex
 	parsed map[string]*entry // by hash of the document
+	takers map[string]takers // by the beginning of the names of a service's types, "AWS::EC2::"
 }
 
 // maxParsed bounds the schemas that are kept parsed.
@@ -58,7 +59,7 @@ func New(config Config) *Shelf {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Shelf{config: config, parsed: map[string]*entry{}}
+	return &Shelf{config: config, parsed: map[string]*entry{}, takers: map[string]takers{}}
 }
 
 // A publishedRow is an imported schema. It belongs to no account.
@@ -112,6 +113,9 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 	if err != nil {
 		return nil, nil, err
 	}
+	s.mu.Lock()
+	clear(s.takers)
+	s.mu.Unlock()
 	return names, nil, nil
 }
 

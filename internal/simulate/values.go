@@ -8,21 +8,21 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
-	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // completed is the model of a new resource: the requested properties, defaults, a name, tags,
 // and values for the read-only properties. The same request results in the same model.
-func completed(typ *schema.Schema, request operation.Request, now time.Time) map[string]any {
+// Later attempts result in other identifiers, as far as they are made up.
+func completed(typ *schema.Schema, request operation.Request, now time.Time, takers takers, attempt int) map[string]any {
 	model, _ := schema.Without(request.Desired, typ.ReadOnly).(map[string]any)
 	if model == nil {
 		model = map[string]any{}
@@ -41,9 +41,14 @@ func completed(typ *schema.Schema, request operation.Request, now time.Time) map
 			model[property.Key] = value
 		}
 	}
-	m := &maker{typ: typ, request: request, now: now, model: model}
+	m := &maker{typ: typ, request: request, now: now, model: model, takers: takers, attempt: attempt, drawn: map[string]int{}, budget: maxValues}
 	m.names()
 	m.tags()
+	for _, f := range forms().types[request.Type] {
+		if len(f.at) == 1 && typ.Property(f.at) != nil {
+			m.fill(f.at)
+		}
+	}
 	m.missing(typ.ReadOnly)
 	m.missing(typ.PrimaryIdentifier) // a part that the template may leave out
 	return m.model
@@ -58,17 +63,33 @@ func updated(typ *schema.Schema, before map[string]any, request operation.Reques
 	}
 	model = maps.Clone(model)
 	keep := slices.Concat(typ.ReadOnly, typ.PrimaryIdentifier, typ.CreateOnly)
-	for _, at := range schema.Present(before, keep) {
-		if _, set := at.Find(model); set {
-			continue
-		}
-		if value, ok := at.Find(before); ok && parent(model, at) {
-			model, _ = invoke.Put(model, at, value).(map[string]any)
-		}
-	}
 	m := &maker{typ: typ, request: request, model: model}
+	for _, at := range schema.Present(before, keep) {
+		m.keep(before, at)
+	}
+	for _, f := range forms().types[request.Type] {
+		m.keep(before, f.at)
+	}
 	m.tags()
 	return m.model
+}
+
+// keep takes a value over from the resource as it was, with the objects around it that the resource has no more.
+func (m *maker) keep(before map[string]any, at document.Pointer) {
+	value, ok := at.Find(before)
+	if _, set := at.Find(m.model); set || !ok {
+		return
+	}
+	for n := len(at) - 1; ; n-- {
+		around, set := at[:n].Find(m.model)
+		if _, object := around.(map[string]any); object {
+			break
+		}
+		if _, err := strconv.Atoi(at[n]); set || err == nil {
+			return // the template has something else there, or another list
+		}
+	}
+	m.put(at, value)
 }
 
 // A maker makes up the values of one resource.
@@ -77,10 +98,16 @@ type maker struct {
 	request operation.Request
 	now     time.Time
 	model   map[string]any
+	takers  takers
+	attempt int
+
+	making string         // the property that is made now
+	drawn  map[string]int // how many random values it has
+	depth  int
+	budget int // how many more values may be made: a schema is not trusted
 }
 
-// names gives a name to a resource whose template has none, as the service does: the name
-// of the stack, the logical id and random characters.
+// names gives a name to a resource whose template has none, as the service does.
 func (m *maker) names() {
 	last := m.request.Type[strings.LastIndex(m.request.Type, ":")+1:]
 	for _, property := range m.typ.Properties() {
@@ -90,39 +117,41 @@ func (m *maker) names() {
 		if !isName || m.model[name] != nil || m.typ.IsReadOnly(at) || !m.typ.IsCreateOnly(at) {
 			continue
 		}
-		node := m.typ.Property(at)
-		if node == nil || !isString(node) {
-			continue
+		if node := m.typ.Property(at); node != nil && kindOf(node) == "string" {
+			m.model[name] = m.make(node, at)
 		}
-		m.model[name] = m.name(node, name)
 	}
 }
 
-// name makes a physical name that the property's limits allow.
-func (m *maker) name(node *document.Value, property string) string {
-	const length = 12
-	suffix := m.random("name "+property, length, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-	limit := 255
-	if max := node.Get("maxLength"); max != nil {
-		if n, ok := integer(max); ok {
-			limit = n
+// nameLimits are what services limit names to, where a schema says so only by a pattern.
+var nameLimits = []int{255, 128, 64, 63, 50, 40, 32, 20}
+
+// nameFor is a physical name that the schema accepts, one that is too long or has wrong characters if it accepts none.
+func (m *maker) nameFor(node *document.Value) string {
+	for _, limit := range nameLimits {
+		if longest := node.Get("maxLength"); longest != nil {
+			if n, ok := integer(longest); ok {
+				limit = min(limit, n)
+			}
+		}
+		name := m.physicalName(limit)
+		for _, candidate := range []string{name, strings.ToLower(name), strings.ReplaceAll(name, "-", ""), strings.ToLower(strings.ReplaceAll(name, "-", ""))} {
+			if m.fits(candidate, node) {
+				return candidate
+			}
 		}
 	}
+	return m.physicalName(nameLimits[0])
+}
+
+// physicalName is what the service calls a resource without a name: the name of the stack, the logical id and twelve
+// characters.
+func (m *maker) physicalName(limit int) string {
+	const length = 12
+	suffix := m.random(length, digits+uppers)
 	name := operation.NamePrefix(cmp.Or(m.request.StackName, "simulated"), m.request.LogicalID, limit-length-1)
 	name = strings.TrimLeft(name+"-"+suffix, "-")
-	if len(name) > limit {
-		name = name[:limit]
-	}
-	candidates := []string{name, strings.ToLower(name), strings.ReplaceAll(name, "-", ""), strings.ToLower(strings.ReplaceAll(name, "-", ""))}
-	if lowerCase[m.request.Type] {
-		return candidates[1]
-	}
-	for _, candidate := range candidates {
-		if len(m.typ.Check(candidate, schema.CheckConfig{Node: node})) == 0 {
-			return candidate
-		}
-	}
-	return name
+	return name[max(len(name)-limit, 0):]
 }
 
 // tags adds the tags of the stack that the resource does not set itself, in the form that
@@ -178,164 +207,102 @@ func appendTags(own []any, tags map[string]string) []any {
 	return out
 }
 
-// missing makes up values for properties that have none: ARNs by their formats, the rest by
-// what the schema says. Those inside of structures that the resource does not have stay absent.
+// missing makes up the values that the paths name and the resource does not have.
 func (m *maker) missing(paths []schema.Path) {
 	for _, path := range paths {
-		if len(path.Tokens) == 0 || !m.typ.Leads(path) || slices.Contains(path.Tokens, "*") || !parent(m.model, path.Tokens) {
+		if len(path.Tokens) > 0 && m.typ.Leads(path) && !slices.Contains(path.Tokens, "*") {
+			m.fill(path.Tokens)
+		}
+	}
+}
+
+// fill gives a value to a property that has none. An object around it that the resource does not have is made of its
+// read-only properties, if the schema accepts it with these alone.
+func (m *maker) fill(at document.Pointer) {
+	if _, set := at.Find(m.model); set {
+		return
+	}
+	for n := 1; n < len(at); n++ {
+		around, set := at[:n].Find(m.model)
+		if _, object := around.(map[string]any); object {
 			continue
 		}
-		if _, set := path.Tokens.Find(m.model); set {
+		if !set {
+			m.surround(at[:n])
+		}
+		return
+	}
+	if value := m.value(at); value != nil {
+		m.put(at, value)
+	}
+}
+
+// surround makes an object of the read-only properties in it.
+func (m *maker) surround(at document.Pointer) {
+	if m.typ.IsReadOnly(at) {
+		m.fill(at)
+		return
+	}
+	var made any = map[string]any{}
+	for _, path := range m.typ.ReadOnly {
+		if len(path.Tokens) <= len(at) || !slices.Equal(path.Tokens[:len(at)], at) || slices.Contains(path.Tokens, "*") {
+			continue
+		}
+		within := path.Tokens[len(at):]
+		if _, set := within.Find(made); set {
 			continue
 		}
 		if value := m.value(path.Tokens); value != nil {
-			m.model, _ = invoke.Put(m.model, path.Tokens, value).(map[string]any)
+			made = invoke.Put(made, within, value)
 		}
+	}
+	if object, _ := made.(map[string]any); len(object) > 0 && m.fits(made, m.typ.Property(at)) {
+		m.put(at, made)
 	}
 }
 
-// value makes up one value, nil if nothing fits the schema.
-func (m *maker) value(at document.Pointer) any {
-	name := at[len(at)-1]
-	if format, ok := formats[m.request.Type+"/"+name]; ok && len(at) == 1 {
-		return m.expand(format)
-	}
-	node := m.typ.Property(at)
-	if node == nil || isString(node) {
-		candidates := m.texts(node, name)
-		for _, candidate := range candidates {
-			if node == nil || len(m.typ.Check(candidate, schema.CheckConfig{Node: node})) == 0 {
-				return candidate
-			}
-		}
-	}
-	if node == nil {
-		return nil
-	}
-	if example := firstItem(node.Get("examples")); example != nil {
-		return example.Any()
-	}
-	made, err := sample.New(m.typ, sample.Config{Seed: m.seed("value " + at.String()), ReadOnly: true, Profile: sample.Minimal}).Value(node)
-	if err != nil {
-		return nil
-	}
-	return made
-}
-
-// texts are guesses for a text, the best one first.
-func (m *maker) texts(node *document.Value, name string) []string {
-	var guesses []string
-	if node != nil {
-		if format := node.Get("format"); format != nil && format.Text == "date-time" {
-			guesses = append(guesses, m.now.UTC().Format(time.RFC3339))
-		}
-	}
-	lower := strings.ToLower(name)
-	id := m.random("id "+name, 17, "0123456789abcdef")
-	switch {
-	case strings.HasSuffix(lower, "arn"):
-		guesses = append(guesses, m.expand("arn:${partition}:${service}:${region}:${account}:${kind}/${name}"))
-	case strings.HasSuffix(lower, "time") || strings.HasSuffix(lower, "at") || strings.HasSuffix(lower, "date"):
-		guesses = append(guesses, m.now.UTC().Format(time.RFC3339))
-	}
-	return append(guesses, m.expand("${name}"), id, m.uuid(name), strings.ToUpper(id))
-}
-
-// expand fills a format in: ${partition}, ${region}, ${account}, ${service}, ${kind},
-// ${name} (the name of the resource), ${id} (random), ${uuid}, ${Property} (of the model).
-func (m *maker) expand(format string) string {
-	caller := m.request.Caller
-	parts := strings.Split(m.request.Type, "::")
-	service, kind := "service", "resource"
-	if len(parts) >= 3 {
-		service, kind = strings.ToLower(parts[1]), strings.ToLower(parts[2])
-	}
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(format, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		variable, after, _ := strings.Cut(rest, "}")
-		format = after
-		switch variable {
-		case "partition":
-			b.WriteString(awswire.PartitionOf(caller.Region))
-		case "region":
-			b.WriteString(caller.Region)
-		case "account":
-			b.WriteString(caller.Account)
-		case "service":
-			b.WriteString(service)
-		case "kind":
-			b.WriteString(kind)
-		case "name":
-			b.WriteString(m.nameOf())
-		case "id":
-			b.WriteString(m.random("id", 17, "0123456789abcdef"))
-		case "uuid":
-			b.WriteString(m.uuid("uuid"))
-		default:
-			b.WriteString(text(m.model[variable]))
-		}
-	}
-}
-
-// nameOf is what the resource is called in its ARN.
-func (m *maker) nameOf() string {
-	if identifier, ok := identify(m.model, m.typ.PrimaryIdentifier); ok {
-		return identifier
-	}
-	last := m.request.Type[strings.LastIndex(m.request.Type, ":")+1:]
-	for _, property := range []string{last + "Name", "Name"} {
-		if name, ok := m.model[property].(string); ok {
-			return name
-		}
-	}
-	for _, property := range m.typ.Properties() {
-		if name, ok := m.model[property.Key].(string); ok && strings.HasSuffix(property.Key, "Name") {
-			return name
-		}
-	}
-	return strings.TrimLeft(m.request.StackName+"-"+m.request.LogicalID+"-", "-") + m.random("name", 12, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+func (m *maker) put(at document.Pointer, value any) {
+	m.model, _ = invoke.Put(m.model, at, value).(map[string]any)
 }
 
 // seed is the same for the same request and purpose.
 func (m *maker) seed(purpose string) uint64 {
-	sum := sha256.Sum256([]byte(m.request.Token + "\x00" + purpose))
+	sum := m.sum(purpose)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-func (m *maker) random(purpose string, length int, alphabet string) string {
-	source := rand.New(rand.NewPCG(m.seed(purpose), 0)) // nothing secret is made of it
-	out := make([]byte, length)
+func (m *maker) sum(purpose string) [sha256.Size]byte {
+	if m.attempt > 0 {
+		purpose += "\x00" + strconv.Itoa(m.attempt)
+	}
+	return sha256.Sum256([]byte(m.request.Token + "\x00" + purpose))
+}
+
+// purpose names the value that is made now, so that each has its own seed.
+func (m *maker) purpose() string {
+	m.drawn[m.making]++
+	return m.making + "\x00" + strconv.Itoa(m.drawn[m.making])
+}
+
+// random is made up for the property that is made now; nothing secret is made of it.
+func (m *maker) random(length int, alphabet string) string {
+	source := rand.New(rand.NewPCG(m.seed(m.purpose()), 0))
+	out := make([]byte, max(length, 0))
 	for i := range out {
 		out[i] = alphabet[source.IntN(len(alphabet))]
 	}
 	return string(out)
 }
 
-func (m *maker) uuid(purpose string) string {
-	sum := sha256.Sum256([]byte(m.request.Token + "\x00uuid " + purpose))
+func (m *maker) byte() string { return strconv.Itoa(2 + int(m.seed(m.purpose())%252)) }
+
+func (m *maker) timestamp() string { return m.now.UTC().Format(time.RFC3339) }
+
+func (m *maker) uuid() string {
+	sum := m.sum("uuid " + m.purpose())
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
 	h := hex.EncodeToString(sum[:16])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// parent reports whether the model has the parent of a property.
-func parent(model map[string]any, at document.Pointer) bool {
-	above, ok := at[:len(at)-1].Find(model)
-	if !ok {
-		return false
-	}
-	_, isObject := above.(map[string]any)
-	return isObject
-}
-
-func isString(node *document.Value) bool {
-	kind := node.Get("type")
-	return kind != nil && kind.Kind == document.String && kind.Text == "string"
 }
 
 func firstItem(list *document.Value) *document.Value {

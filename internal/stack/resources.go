@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -94,10 +95,21 @@ func (e *Engine) DescribeStackResources(ctx context.Context, caller awswire.Call
 func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, physicalID string) (*stackRow, error) {
 	s, err := oneRow[stackRow](ctx, e.store.Read(),
 		"account = ? AND region = ? AND live AND id IN (SELECT stack_id FROM stack_resources WHERE physical_id = ?)", caller.Account, caller.Region, physicalID)
-	if err == nil && s == nil {
-		err = refuse("missing-physical", physicalID)
+	if err != nil || s != nil {
+		return s, err
 	}
-	return s, err
+	var rows []resourceRow // of those that Ref shortens
+	err = e.store.Read().NewSelect().Model(&rows).Where("physical_id LIKE ?", "%"+physicalID+"%").
+		Where("stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)", caller.Account, caller.Region).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for a physical resource: %w", err)
+	}
+	for _, x := range rows {
+		if operation.Ref(x.Type, x.PhysicalID) == physicalID {
+			return oneRow[stackRow](ctx, e.store.Read(), "id = ?", x.StackID)
+		}
+	}
+	return nil, refuse("missing-physical", physicalID)
 }
 
 func shownResource(s *stackRow, x *resourceRow) types.StackResource {
@@ -106,7 +118,7 @@ func shownResource(s *stackRow, x *resourceRow) types.StackResource {
 		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x),
 		ModuleInfo: x.Module,
 	}
-	out.PhysicalResourceId, out.ResourceStatusReason = optional(x.PhysicalID), optional(x.Reason)
+	out.PhysicalResourceId, out.ResourceStatusReason = optional(operation.Ref(x.Type, x.PhysicalID)), optional(x.Reason)
 	return out
 }
 

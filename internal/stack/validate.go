@@ -67,7 +67,7 @@ func (r *run) requestedEarly() string {
 	return r.requested()
 }
 
-// checkAttributes finds a referenced attribute that no resource of the type has.
+// checkAttributes finds a referenced attribute that no resource of the type has, or that can only be written.
 func (r *run) checkAttributes() string {
 	lacks := func(name, attribute string) bool {
 		res := r.next.Template.Resource(name)
@@ -75,7 +75,11 @@ func (r *run) checkAttributes() string {
 			return false
 		}
 		typ, _ := r.prepared.typeOf(res.Type)
-		return typ != nil && typ.Schema != nil && typ.Schema.Property(strings.Split(attribute, ".")) == nil
+		if typ == nil || typ.Schema == nil {
+			return false
+		}
+		at := strings.Split(attribute, ".")
+		return typ.Schema.Property(at) == nil || typ.Schema.IsWriteOnly(at) && !typ.Schema.IsReadOnly(at)
 	}
 	text := func(path []string, name, attribute string) string {
 		found := &plan.AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
