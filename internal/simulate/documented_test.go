@@ -53,6 +53,7 @@ AWS::EC2::InternetGateway {} Ref=igw-[0-9a-f]{17}
 AWS::EC2::LaunchTemplate {"LaunchTemplateData": {}} Ref=lt-[0-9a-f]{17} LatestVersionNumber=1
 AWS::EC2::NatGateway {"SubnetId": "subnet-1"} Ref=nat-[0-9a-f]{17}
 AWS::EC2::NetworkInterface {"SubnetId": "subnet-1", "SecondaryPrivateIpAddressCount": 2} Ref=eni-[0-9a-f]{17} SecondaryPrivateIpAddresses.1=10\.0\.[0-9.]+
+AWS::EC2::NetworkInterface {"SubnetId": "subnet-1", "PrivateIpAddresses": [{"PrivateIpAddress": "10.0.0.4", "Primary": false}, {"PrivateIpAddress": "10.0.0.5", "Primary": true}]} PrimaryPrivateIpAddress=10\.0\.0\.5 SecondaryPrivateIpAddresses.0=10\.0\.0\.4
 AWS::EC2::Route {"RouteTableId": "rtb-1", "DestinationCidrBlock": "0.0.0.0/0"} Ref=rtb-1\|0\.0\.0\.0/0
 AWS::EC2::RouteTable {"VpcId": "vpc-1"} Ref=rtb-[0-9a-f]{17}
 AWS::EC2::SecurityGroup {"GroupDescription": "d", "GroupName": "g"} Ref=sg-[0-9a-f]{17} GroupId=sg-[0-9a-f]{17}
@@ -163,7 +164,7 @@ func TestDocumentedForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := operation.Request{Caller: caller, Action: invoke.Create, Token: "t1", Type: name, StackName: "Stack", LogicalID: "R", Desired: desired}
+			r := operation.Request{Caller: caller, Action: invoke.Create, Token: t.Name(), Type: name, StackName: "Stack", LogicalID: "R", Desired: desired}
 			created := call(t, typ, r)
 			if created.Status != types.OperationStatusSuccess {
 				t.Fatalf("create: %+v", created)
@@ -181,7 +182,7 @@ func TestDocumentedForms(t *testing.T) {
 					t.Errorf("%s is %q, want %s", attribute, got, pattern)
 				}
 			}
-			r.Token = "t2"
+			r.Token += "again"
 			if again := call(t, typ, r); (again.Status == types.OperationStatusSuccess) == named[name] {
 				t.Errorf("a second one: %+v", again)
 			}

@@ -61,12 +61,36 @@ func formOf(typeName string, at document.Pointer) string {
 func (m *maker) members(form string) []any {
 	out := []any{}
 	for _, member := range strings.Fields(form) {
+		if of, found := strings.CutPrefix(member, "@"); found {
+			for _, value := range m.listed(of) {
+				out = append(out, value)
+			}
+			continue
+		}
 		count := 1
 		if times, rest, found := strings.Cut(member, "*"); found && !strings.Contains(times, "$") {
 			count, member = m.count(times), rest
 		}
 		for range count {
 			out = append(out, m.expand(member))
+		}
+	}
+	return out
+}
+
+// listed are values of the objects in a list of the resource: "LIST.PROPERTY?KEY=VALUE" of those with the value, "!=" of those
+// with others.
+func (m *maker) listed(of string) []string {
+	name, condition, _ := strings.Cut(of, "?")
+	list, property, _ := strings.Cut(name, ".")
+	key, want, _ := strings.Cut(condition, "=")
+	key, not := strings.CutSuffix(key, "!")
+	var out []string
+	members, _ := m.model[list].([]any)
+	for _, member := range members[:min(len(members), maxMembers)] {
+		object, _ := member.(map[string]any)
+		if value := object[property]; value != nil && (text(object[key]) == want) != not {
+			out = append(out, text(value))
 		}
 	}
 	return out
@@ -108,6 +132,12 @@ func (m *maker) expand(form string) string {
 // variable is the first alternative of a variable that has a value.
 func (m *maker) variable(alternatives string) string {
 	for alternative := range strings.SplitSeq(alternatives, "|") {
+		if of, found := strings.CutPrefix(alternative, "@"); found {
+			if values := m.listed(of); len(values) > 0 {
+				return values[0]
+			}
+			continue
+		}
 		name, ops := alternative, ""
 		if i := strings.IndexAny(alternative, "#%&!?"); i >= 0 {
 			name, ops = alternative[:i], alternative[i:]

@@ -70,16 +70,8 @@ func (r *run) requestedEarly() string {
 // checkAttributes finds a referenced attribute that no resource of the type has, or that can only be written.
 func (r *run) checkAttributes() string {
 	lacks := func(name, attribute string) bool {
-		res := r.next.Template.Resource(name)
-		if res == nil || attribute == "" {
-			return false
-		}
-		typ, _ := r.prepared.typeOf(res.Type)
-		if typ == nil || typ.Schema == nil {
-			return false
-		}
-		at := strings.Split(attribute, ".")
-		return typ.Schema.Property(at) == nil || typ.Schema.IsWriteOnly(at) && !typ.Schema.IsReadOnly(at)
+		typ := r.typeOf(name)
+		return typ != nil && attribute != "" && (typ.Property(strings.Split(attribute, ".")) == nil || hides(typ, attribute))
 	}
 	text := func(path []string, name, attribute string) string {
 		found := &plan.AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
@@ -103,6 +95,25 @@ func (r *run) checkAttributes() string {
 		}
 	}
 	return ""
+}
+
+// typeOf is the schema of the type of a resource, nil if none is known.
+func (r *run) typeOf(logicalID string) *schema.Schema {
+	res := r.next.Template.Resource(logicalID)
+	if res == nil {
+		return nil
+	}
+	typ, _ := r.prepared.typeOf(res.Type)
+	if typ == nil {
+		return nil
+	}
+	return typ.Schema
+}
+
+// hides reports whether an attribute of a type can only be written.
+func hides(typ *schema.Schema, attribute string) bool {
+	at := strings.Split(attribute, ".")
+	return typ.IsWriteOnly(at) && !typ.IsReadOnly(at)
 }
 
 // A validationProblem is one that the validation before a deployment found.

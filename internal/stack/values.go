@@ -26,8 +26,11 @@ type values struct {
 // Ref implements [template.References].
 func (v values) Ref(logicalID string) (any, bool) { return v.known().Ref(logicalID) }
 
-// GetAtt implements [template.References].
+// GetAtt implements [template.References]. The name of an attribute may come from a parameter, which no check saw.
 func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
+	if typ := v.run.typeOf(logicalID); typ != nil && hides(typ, attribute) {
+		return nil, false, &AttributeError{LogicalID: logicalID, Type: v.run.next.Template.Resource(logicalID).Type, Attribute: attribute}
+	}
 	return v.known().GetAtt(logicalID, attribute)
 }
 
