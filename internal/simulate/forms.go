@@ -222,7 +222,7 @@ const (
 	uppers    = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// builtin is a variable that is no property.
+// builtin is a variable that does not name a property.
 func (m *maker) builtin(name string) string {
 	caller := m.request.Caller
 	kind, length, _ := strings.Cut(name, ":")

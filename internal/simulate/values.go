@@ -85,8 +85,8 @@ func (m *maker) keep(before map[string]any, at document.Pointer) {
 		if _, object := around.(map[string]any); object {
 			break
 		}
-		if _, err := strconv.Atoi(at[n]); set || err == nil {
-			return // the template has something else there, or another list
+		if _, err := strconv.Atoi(at[n]); set || err == nil || !m.typ.IsReadOnly(at) {
+			return // the template has something else there, another list, or removed the object
 		}
 	}
 	m.put(at, value)
@@ -118,7 +118,9 @@ func (m *maker) names() {
 			continue
 		}
 		if node := m.typ.Property(at); node != nil && kindOf(node) == "string" {
-			m.model[name] = m.make(node, at)
+			if value := m.make(node, at); value != nil {
+				m.model[name] = value
+			}
 		}
 	}
 }
@@ -303,13 +305,6 @@ func (m *maker) uuid() string {
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
 	h := hex.EncodeToString(sum[:16])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-func firstItem(list *document.Value) *document.Value {
-	if list == nil || len(list.Items) == 0 {
-		return nil
-	}
-	return list.Items[0]
 }
 
 func integer(v *document.Value) (int, bool) {
