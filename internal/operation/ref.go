@@ -96,3 +96,20 @@ func Ref(typeName, physicalID string) string {
 	}
 	return strings.NewReplacer(values...).Replace(form)
 }
+
+// attributes are the types of AWS for which Ref is an attribute that is not part of the primary identifier.
+var attributes = map[string]string{
+	"AWS::AppSync::ApiKey":      "Arn",
+	"AWS::Batch::JobDefinition": "JobDefinitionArn",
+	"AWS::Transfer::User":       "UserName",
+}
+
+// RefOf is [Ref] of a resource whose model is known.
+func RefOf(typeName, physicalID string, model map[string]any) string {
+	if attribute, known := attributes[typeName]; known {
+		if value, ok := model[attribute].(string); ok && value != "" {
+			return value
+		}
+	}
+	return Ref(typeName, physicalID)
+}

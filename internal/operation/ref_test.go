@@ -22,3 +22,21 @@ func TestRef(t *testing.T) {
 		}
 	}
 }
+
+func TestRefOf(t *testing.T) {
+	arn := "arn:aws:batch:us-east-1:1:job-definition/j:1"
+	for _, test := range []struct {
+		typeName, physicalID string
+		model                map[string]any
+		want                 string
+	}{
+		{"AWS::Batch::JobDefinition", "j", map[string]any{"JobDefinitionArn": arn}, arn},
+		{"AWS::Batch::JobDefinition", "j", nil, "j"},
+		{"AWS::ApiGateway::Stage", "a|prod", map[string]any{"": "x"}, "prod"},
+		{"Acme::Net::Stage", "a|b", map[string]any{"": "x", "Arn": "y"}, "a|b"},
+	} {
+		if got := RefOf(test.typeName, test.physicalID, test.model); got != test.want {
+			t.Errorf("RefOf(%s, %s) = %q, want %q", test.typeName, test.physicalID, got, test.want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (k Known) resource(logicalID string) (Resource, bool) {
 // Ref implements [template.References].
 func (k Known) Ref(logicalID string) (any, bool) {
 	r, ok := k.resource(logicalID)
-	return operation.Ref(r.Type, r.PhysicalID), ok
+	return operation.RefOf(r.Type, r.PhysicalID, r.Model), ok
 }
 
 // GetAtt implements [template.References]. What the handler reported counts before what the
