@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -47,7 +47,7 @@ func (k Known) resource(logicalID string) (Resource, bool) {
 // Ref implements [template.References].
 func (k Known) Ref(logicalID string) (any, bool) {
 	r, ok := k.resource(logicalID)
-	return operation.RefOf(r.Type, r.PhysicalID, r.Model), ok
+	return schema.RefOf(r.Type, r.PhysicalID, r.Model), ok
 }
 
 // GetAtt implements [template.References]. What the handler reported counts before what the

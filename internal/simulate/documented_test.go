@@ -174,7 +174,7 @@ func TestDocumentedForms(t *testing.T) {
 			}
 			for want := range strings.FieldsSeq(rest[decoder.InputOffset():]) {
 				attribute, pattern, _ := strings.Cut(want, "=")
-				value := any(operation.Ref(name, created.Identifier))
+				value := any(schema.Ref(name, created.Identifier))
 				if attribute != "Ref" {
 					value, _ = pointer(attribute).Find(created.Model)
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -325,7 +326,7 @@ func currentDrifts(ctx context.Context, db selecting, s *stackRow) ([]driftRow, 
 // shown is a result as the service shows it.
 func (d *driftRow) shown(s *stackRow) *types.StackResourceDrift {
 	out := &types.StackResourceDrift{
-		StackId: aws.String(s.ARN), LogicalResourceId: aws.String(d.LogicalID), PhysicalResourceId: optional(operation.Ref(d.Type, d.PhysicalID)), ResourceType: aws.String(d.Type),
+		StackId: aws.String(s.ARN), LogicalResourceId: aws.String(d.LogicalID), PhysicalResourceId: optional(schema.Ref(d.Type, d.PhysicalID)), ResourceType: aws.String(d.Type),
 		StackResourceDriftStatus: d.Status, DriftStatusReason: optional(d.Reason), Timestamp: timePtr(d.CheckedAt),
 		ExpectedProperties: optional(d.Expected), ActualProperties: optional(d.Actual), PropertyDifferences: []types.PropertyDifference{},
 		ModuleInfo: d.Module,

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // DescribeStackEvents returns the events of a stack, the newest first.
@@ -47,7 +47,7 @@ func shownEvent(s *stackRow, row *eventRow) types.StackEvent {
 	details := row.Details.Get()
 	out := types.StackEvent{
 		EventId: aws.String(row.ID), StackId: aws.String(s.ARN), StackName: aws.String(s.Name), Timestamp: &row.At.Time,
-		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(operation.Ref(row.Type, row.PhysicalID)), ResourceType: aws.String(row.Type),
+		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(schema.Ref(row.Type, row.PhysicalID)), ResourceType: aws.String(row.Type),
 		ResourceStatus: types.ResourceStatus(row.Status), DetailedStatus: row.DetailedStatus,
 		HookStatus: types.HookStatus(details.HookStatus), HookFailureMode: types.HookFailureMode(details.HookFailureMode),
 		HookInvocationPoint: types.HookInvocationPoint(details.HookInvocationPoint),
@@ -181,7 +181,7 @@ func operationEvent(s *stackRow, op *operationRow, row *eventRow) types.Operatio
 	}
 	out := types.OperationEvent{
 		EventId: aws.String(row.ID), StackId: aws.String(s.ARN), OperationId: aws.String(op.ID), Timestamp: &row.At.Time,
-		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(operation.Ref(row.Type, row.PhysicalID)), ResourceType: aws.String(row.Type),
+		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(schema.Ref(row.Type, row.PhysicalID)), ResourceType: aws.String(row.Type),
 		ResourceStatus: types.ResourceStatus(row.Status), DetailedStatus: row.DetailedStatus,
 	}
 	for field, value := range map[**string]string{

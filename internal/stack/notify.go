@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/sns"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -82,7 +82,7 @@ func notification(s *notified, event *eventRow) string {
 		var b strings.Builder
 		for _, line := range [...][2]string{
 			{"StackId", s.ARN}, {"Timestamp", event.At.UTC().Format("2006-01-02T15:04:05.000Z")}, {"EventId", event.ID},
-			{"LogicalResourceId", event.LogicalID}, {"Namespace", s.Account}, {"PhysicalResourceId", operation.Ref(event.Type, event.PhysicalID)},
+			{"LogicalResourceId", event.LogicalID}, {"Namespace", s.Account}, {"PhysicalResourceId", schema.Ref(event.Type, event.PhysicalID)},
 			{"ResourceProperties", cmp.Or(properties, "null")}, {"ResourceStatus", event.Status}, {"ResourceStatusReason", event.Reason},
 			{"ResourceType", event.Type}, {"StackName", s.Name}, {"ClientRequestToken", cmp.Or(event.ClientToken, "null")},
 		} {

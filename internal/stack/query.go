@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
@@ -254,7 +255,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 	for i := range rows {
 		x := &rows[i]
 		out = append(out, ResourceState{
-			LogicalID: x.LogicalID, PhysicalID: operation.Ref(x.Type, x.PhysicalID), Type: x.Type, TypeVersion: x.TypeVersion, Status: x.Status, Reason: x.Reason,
+			LogicalID: x.LogicalID, PhysicalID: schema.Ref(x.Type, x.PhysicalID), Type: x.Type, TypeVersion: x.TypeVersion, Status: x.Status, Reason: x.Reason,
 			DependsOn: x.DependsOn.Get(), UpdatedAt: x.UpdatedAt.Time,
 		})
 	}
@@ -407,7 +408,7 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) ([]EventState, error)
 func eventState(s *stackRow, row *eventRow) EventState {
 	details := row.Details.Get()
 	out := EventState{
-		Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: operation.Ref(row.Type, row.PhysicalID), Type: row.Type, Status: row.Status,
+		Seq: row.Seq, OperationID: row.OperationID, LogicalID: row.LogicalID, PhysicalID: schema.Ref(row.Type, row.PhysicalID), Type: row.Type, Status: row.Status,
 		DetailedStatus: row.DetailedStatus, Reason: row.Reason, OfStack: row.PhysicalID == s.ARN, At: row.At.Time,
 		HookType: details.HookType, HookStatus: details.HookStatus, HookSaid: details.HookStatusReason,
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A ChangeSetState is the current state of a change set.
@@ -128,7 +128,7 @@ func (e *Engine) Refactors(ctx context.Context, place awswire.Place, stack strin
 			return nil, err
 		}
 		for _, m := range row.Moves.Get() {
-			out[i].Moves = append(out[i].Moves, RefactorMoveState{stacks[m.From].Name, m.Source, stacks[m.To].Name, m.Target, m.Type, operation.Ref(m.Type, m.PhysicalID)})
+			out[i].Moves = append(out[i].Moves, RefactorMoveState{stacks[m.From].Name, m.Source, stacks[m.To].Name, m.Target, m.Type, schema.Ref(m.Type, m.PhysicalID)})
 		}
 	}
 	return out, nil

@@ -7,13 +7,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 // TestRefOfSeveralIdentifiers: Ref and the physical id of a type with several identifiers are the one that AWS documents, and
 // handlers get all of them.
 func TestRefOfSeveralIdentifiers(t *testing.T) {
 	g := onSQLite(t)
-	g.world.knows(t, strings.ReplaceAll(thing, "Acme::Test::Thing", stageType))
+	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", stageType))
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(
 		things("Stage: {Type: '"+stageType+"', Properties: {Name: 'a1bcdef2gh|prod'}}", "A: {Properties: {Note: !Ref Stage}}") + "Outputs: {Stage: {Value: !Ref Stage}}\n")})
 	g.expectStatus(s, types.StackStatusCreateComplete, "")

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // DescribeStackRefactor says what became of a refactor.
@@ -96,7 +96,7 @@ func (e *Engine) ListStackRefactorActions(ctx context.Context, caller awswire.Ca
 func (m refactorMove) action(stacks []refactorStackRow) types.StackRefactorAction {
 	from, to := stacks[m.From], stacks[m.To]
 	out := types.StackRefactorAction{
-		Action: types.StackRefactorActionTypeMove, Entity: types.StackRefactorActionEntityResource, PhysicalResourceId: aws.String(operation.Ref(m.Type, m.PhysicalID)),
+		Action: types.StackRefactorActionTypeMove, Entity: types.StackRefactorActionEntityResource, PhysicalResourceId: aws.String(schema.Ref(m.Type, m.PhysicalID)),
 		Description: aws.String("No configuration changes detected."), Detection: types.StackRefactorDetectionAuto,
 		TagResources: []types.Tag{}, UntagResources: []string{},
 		ResourceMapping: &types.ResourceMapping{

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -105,7 +105,7 @@ func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, phy
 		return nil, fmt.Errorf("look for a physical resource: %w", err)
 	}
 	for _, x := range rows {
-		if operation.Ref(x.Type, x.PhysicalID) == physicalID {
+		if schema.Ref(x.Type, x.PhysicalID) == physicalID {
 			return oneRow[stackRow](ctx, e.store.Read(), "id = ?", x.StackID)
 		}
 	}
@@ -118,7 +118,7 @@ func shownResource(s *stackRow, x *resourceRow) types.StackResource {
 		ResourceStatus: x.Status, Timestamp: &x.UpdatedAt.Time, DriftInformation: resourceDrift(x),
 		ModuleInfo: x.Module,
 	}
-	out.PhysicalResourceId, out.ResourceStatusReason = optional(operation.Ref(x.Type, x.PhysicalID)), optional(x.Reason)
+	out.PhysicalResourceId, out.ResourceStatusReason = optional(schema.Ref(x.Type, x.PhysicalID)), optional(x.Reason)
 	return out
 }
 

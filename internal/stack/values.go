@@ -29,7 +29,7 @@ func (v values) Ref(logicalID string) (any, bool) { return v.known().Ref(logical
 // GetAtt implements [template.References]. The name of an attribute may come from a parameter, which no check saw.
 func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
 	if typ := v.run.typeOf(logicalID); typ != nil && hides(typ, attribute) {
-		return nil, false, &AttributeError{LogicalID: logicalID, Type: v.run.next.Template.Resource(logicalID).Type, Attribute: attribute}
+		return nil, false, &plan.AttributeError{LogicalID: logicalID, Type: v.run.next.Template.Resource(logicalID).Type, Attribute: attribute}
 	}
 	return v.known().GetAtt(logicalID, attribute)
 }

@@ -1,14 +1,14 @@
-package operation
+package schema
 
 import (
 	"strconv"
 	"strings"
 )
 
-// refs are the types of AWS for which Ref returns something else than the values of the primary identifier, joined with "|":
+// refForms are the types of AWS for which Ref returns something else than the values of the primary identifier, joined with "|":
 // for most of them the last part of what identifies a resource, by its position in the primary identifier. {0} is the value
 // at position 0.
-var refs = map[string]string{
+var refForms = map[string]string{
 	"AWS::ApiGateway::Authorizer":                        "{1}",
 	"AWS::ApiGateway::Deployment":                        "{0}",
 	"AWS::ApiGateway::DocumentationPart":                 "{0}",
@@ -85,7 +85,7 @@ func Ref(typeName, physicalID string) string {
 		}
 		return physicalID
 	}
-	form, known := refs[typeName]
+	form, known := refForms[typeName]
 	parts := strings.Split(physicalID, "|")
 	if !known || len(parts) < 2 {
 		return physicalID
@@ -97,8 +97,8 @@ func Ref(typeName, physicalID string) string {
 	return strings.NewReplacer(values...).Replace(form)
 }
 
-// attributes are the types of AWS for which Ref is an attribute that is not part of the primary identifier.
-var attributes = map[string]string{
+// refAttributes are the types of AWS for which Ref is an attribute that is not part of the primary identifier.
+var refAttributes = map[string]string{
 	"AWS::AppSync::ApiKey":      "Arn",
 	"AWS::Batch::JobDefinition": "JobDefinitionArn",
 	"AWS::Transfer::User":       "UserName",
@@ -106,7 +106,7 @@ var attributes = map[string]string{
 
 // RefOf is [Ref] of a resource whose model is known.
 func RefOf(typeName, physicalID string, model map[string]any) string {
-	if attribute, known := attributes[typeName]; known {
+	if attribute, known := refAttributes[typeName]; known {
 		if value, ok := model[attribute].(string); ok && value != "" {
 			return value
 		}
