@@ -225,14 +225,13 @@ func TestFunctionsAreRefused(t *testing.T) {
 	for i, test := range []struct{ properties, want string }{
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "long.zip"}`, "The code has a file whose name has a part of 3000 bytes, more than the limit of 255"},
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "null.zip"}`, "The code has a file whose name has a null byte"},
-		{`"Runtime": "ruby3.4", "Handler": "a.b", "Code": {"ZipFile": "x"}`, `The runtime "ruby3.4" is not supported by this server`},
 		{`"Runtime": "provided.al2023", "Code": {"ZipFile": "x"}`, "ZipFile can only be used when Runtime is set to either of nodejs or python."},
-		{`"PackageType": "Image", "Code": {"ImageUri": "x"}`, "container images are not supported"},
+		{`"PackageType": "Image", "Code": {"ZipFile": "x"}`, "Please provide ImageUri when and only when PackageType is Image."},
+		{`"PackageType": "Image", "Runtime": "python3.12", "Code": {"ImageUri": "x"}`, "Please don't provide Handler or Runtime when PackageType is Image."},
 		{`"Runtime": "python3.12", "Code": {"ZipFile": "x"}`, "Runtime and Handler are mandatory"},
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {}`, "Please provide a source for function code."},
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "missing"}`, "Error occurred while GetObject"},
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"S3Bucket": "code", "S3Key": "not.zip"}`, "Could not unzip uploaded file."},
-		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"ZipFile": "x"}, "Layers": ["arn"]`, "The property Layers of AWS::Lambda::Function is not supported by this server."},
 		{`"Runtime": "python3.12", "Handler": "a.b", "Code": {"ZipFile": "x"}, "Colour": "red"`, "Encountered unsupported properties in {}: [Colour]"},
 	} {
 		name := "s" + string(rune('a'+i))
@@ -245,6 +244,29 @@ func TestFunctionsAreRefused(t *testing.T) {
 			return strings.Contains(aws.ToString(e.ResourceStatusReason), test.want)
 		}) {
 			t.Errorf("%s: %s, %q", test.properties, stack.StackStatus, c.history(t, stack))
+		}
+	}
+}
+
+// TestUnrunFunctions deploys functions that do not run here. Each refuses to be called, with the reason.
+func TestUnrunFunctions(t *testing.T) {
+	t.Parallel()
+	c := newClients(t, serving(t, local.ServerConfig{Config: local.Config{RunLambda: true}}).URL())
+	uploadCode(t, c, map[string]string{"f.py": "x"})
+	zipped := `"Code": {"S3Bucket": "code", "S3Key": "f.zip"}`
+	for name, test := range map[string]struct{ properties, want string }{
+		"image":  {`"PackageType": "Image", "Code": {"ImageUri": "x"}, "ImageConfig": {"Command": ["a"]}`, "it is a container image; use a zip file"},
+		"go":     {`"Runtime": "go1.x", "Handler": "main", ` + zipped, "it has the runtime go1.x; provided.*, python3.*, nodejs* and java* run here"},
+		"layers": {`"Runtime": "python3.12", "Handler": "f.f", "Layers": ["arn:aws:lambda:us-east-1:1:layer:l:1"], "TenancyConfig": {"TenantIsolationMode": "PER_TENANT"}, ` + zipped, "it has 1 layer"},
+	} {
+		stack := c.create(t, name, `{"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": "`+name+`", "DurableConfig": {"ExecutionTimeout": 5}, "Role": "arn:aws:iam::1:role/r", `+test.properties+`}}}}`)
+		if stack.StackStatus != "CREATE_COMPLETE" {
+			t.Errorf("%s: %s, %q", name, stack.StackStatus, c.history(t, stack))
+			continue
+		}
+		_, err := c.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name})
+		if err == nil || !strings.Contains(err.Error(), "InvalidRuntimeException: cfn serve does not run the function "+name+": "+test.want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -115,6 +115,10 @@ type Config struct {
 	// that is not named here.
 	Simulate []string
 
+	// PublicParameters are values of public parameters of Systems Manager, by names that begin with
+	// /aws/service/. The others have made-up values.
+	PublicParameters map[string]string
+
 	// Functions are functions to run macros and to call by the Lambda Invoke API: NAME=DIR,
 	// NAME=BINARY or NAME=URL. They exist in every account and region.
 	Functions []string
@@ -351,7 +355,7 @@ func (c *CloudFormation) reachable(ctx context.Context, key string) error {
 
 // openServices sets up the services that the keys of callers and handlers come from.
 func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
-	config := awslite.Config{Store: c.store, Sealer: c.sealer, Account: c.config.Account, IsolateAccounts: verifier != nil, Logger: c.config.Logger}
+	config := awslite.Config{Store: c.store, Sealer: c.sealer, Account: c.config.Account, IsolateAccounts: verifier != nil, PublicParameters: c.config.PublicParameters, Logger: c.config.Logger}
 	if verifier != nil {
 		config.Keys = verifier.Keys
 	}

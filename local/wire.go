@@ -106,6 +106,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	sets := stackset.New(stackset.Config{Store: c.store, Stacks: stacks, Reaches: config.reaches, Logger: logger, Now: now})
 	requests := cloudcontrol.New(cloudcontrol.Config{Store: c.store, Types: types, Operations: operations, Hooks: hooks, Hold: holdAnswers, Now: now})
 	own, err := builtin.New(builtin.Config{
+		Store: c.store, Imported: shelf.Imported,
 		Tables: append(c.services.Tables(), groups.Table(), server.Registry(extensions)), S3: buckets.Serve, Macros: macros, ManagedHooks: managed,
 		Published: extensions.Published, PublisherOf: extensions.PublisherOf, Functions: allowed, Objects: objects.code, StateMachines: machines, StackSets: server.StackSets(sets),
 	})

@@ -45,6 +45,10 @@ type Config struct {
 	// here that could allow it. False lets any caller assume any role.
 	IsolateAccounts bool
 
+	// PublicParameters are values of public parameters, by names that begin with /aws/service/. The others
+	// have made-up values.
+	PublicParameters map[string]string
+
 	// Logger hears of what fails in the background, and of internal failures. Nil discards.
 	Logger *slog.Logger
 

@@ -133,7 +133,11 @@ func (v *parameterVersion) owner() string {
 func (v *parameterVersion) modified() *time.Time { return &v.ModifiedAt.Time }
 
 func parameterARN(caller awswire.Caller, name string) *string {
-	return new(fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", caller.Partition(), caller.Region, caller.Account, strings.TrimPrefix(name, "/")))
+	account := caller.Account
+	if strings.HasPrefix(name, publicPrefix) {
+		account = ""
+	}
+	return new(fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", caller.Partition(), caller.Region, account, strings.TrimPrefix(name, "/")))
 }
 
 func ssmInvalid(format string, args ...any) error {
@@ -414,13 +418,14 @@ func parameterVersionNotFound(name, selector string) error {
 func splitParameter(caller awswire.Caller, text string) (name, selector string, ok bool) {
 	if strings.HasPrefix(text, "arn:") {
 		parts := strings.SplitN(text, ":", 7)
-		if len(parts) < 6 || parts[2] != "ssm" || parts[3] != caller.Region || parts[4] != caller.Account || !strings.HasPrefix(parts[5], "parameter/") {
+		if len(parts) < 6 || parts[2] != "ssm" || parts[3] != caller.Region || parts[4] != caller.Account && parts[4] != "" || !strings.HasPrefix(parts[5], "parameter/") {
 			return "", "", false
 		}
 		if len(parts) == 7 {
 			selector = parts[6]
 		}
-		return strings.TrimPrefix(parts[5], "parameter"), selector, true
+		name = strings.TrimPrefix(parts[5], "parameter")
+		return name, selector, (parts[4] == "") == strings.HasPrefix(name, publicPrefix)
 	}
 	name, selector, _ = strings.Cut(text, ":")
 	return name, selector, true
@@ -432,6 +437,16 @@ func (s *Services) findParameter(ctx context.Context, db bun.IDB, caller awswire
 	name, selector, ok := splitParameter(caller, text)
 	if !ok {
 		return nil, "", parameterNotFound()
+	}
+	if strings.HasPrefix(name, publicPrefix) {
+		v := s.publicParameter(caller.Region, name)
+		switch {
+		case v == nil:
+			return nil, "", parameterNotFound()
+		case selector != "" && selector != "1":
+			return nil, "", parameterVersionNotFound(name, selector)
+		}
+		return v, selector, nil
 	}
 	candidates := []string{name}
 	if strings.HasPrefix(text, "arn:") && strings.Count(name, "/") == 1 {

@@ -219,12 +219,9 @@ type foundParameter struct {
 // eachParameter collects the newest versions of the parameters that satisfy all filters, in
 // the order of their names, at most limit. next is where the list continues, nil at its end.
 func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, token *string, limit int, filters []parameterFilter) (found []foundParameter, next *string, err error) {
-	after := ""
-	if token != nil {
-		var ok bool
-		if after, ok = store.ReadKeyToken(*token); !ok {
-			return nil, nil, awswire.Errorf("InvalidNextToken", 0, "The specified token is not valid.")
-		}
+	after, err := parameterAfter(token)
+	if err != nil {
+		return nil, nil, err
 	}
 	const batch = 200
 	for {
@@ -251,6 +248,37 @@ func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, tok
 	}
 }
 
+// parameterAfter is the name in the token of a list, after which the list continues.
+func parameterAfter(token *string) (string, error) {
+	if token == nil {
+		return "", nil
+	}
+	after, ok := store.ReadKeyToken(*token)
+	if !ok {
+		return "", awswire.Errorf("InvalidNextToken", 0, "The specified token is not valid.")
+	}
+	return after, nil
+}
+
+// eachPublicParameter is eachParameter for public parameters.
+func (s *Services) eachPublicParameter(_ context.Context, caller awswire.Caller, token *string, limit int, filters []parameterFilter) (found []foundParameter, next *string, err error) {
+	after, err := parameterAfter(token)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range s.publicNames() {
+		v := s.publicParameter(caller.Region, name)
+		if name <= after || slices.ContainsFunc(filters, func(f parameterFilter) bool { return !f(v, nil) }) {
+			continue
+		}
+		if len(found) == limit {
+			return found, new(store.KeyToken(found[limit-1].Name)), nil
+		}
+		found = append(found, foundParameter{parameterVersion: *v})
+	}
+	return found, nil, nil
+}
+
 func (s *Services) getParametersByPath(ctx context.Context, caller awswire.Caller, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
 	option := "OneLevel"
 	if value(in.Recursive) {
@@ -264,7 +292,11 @@ func (s *Services) getParametersByPath(ctx context.Context, caller awswire.Calle
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := s.eachParameter(ctx, caller, in.NextToken, awswire.PageSize(in.MaxResults, 10), append(filters, path))
+	each := s.eachParameter
+	if strings.HasPrefix(*in.Path+"/", publicPrefix) {
+		each = s.eachPublicParameter
+	}
+	found, next, err := each(ctx, caller, in.NextToken, awswire.PageSize(in.MaxResults, 10), append(filters, path))
 	if err != nil {
 		return nil, err
 	}

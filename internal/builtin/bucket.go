@@ -70,31 +70,15 @@ func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
 // buckets are AWS::S3::Bucket.
 type buckets struct{}
 
-// bucketUnsupported are the properties whose effect the S3 of this server does not have.
-var bucketUnsupported = []string{
-	"AbacStatus", "AccelerateConfiguration", "AnalyticsConfigurations", "BucketNamePrefix", "BucketNamespace",
-	"IntelligentTieringConfigurations", "InventoryConfigurations", "MetadataConfiguration",
-	"MetadataTableConfiguration", "MetricsConfigurations", "NotificationConfiguration", "ObjectLockConfiguration",
-	"ReplicationConfiguration", "WebsiteConfiguration",
-}
-
 func (buckets) identifier(c *call) (string, error) {
-	if c.text("BucketName") == "" {
+	switch prefix := c.text("BucketNamePrefix"); {
+	case c.text("BucketName") != "":
+	case prefix != "": // a name in the namespace of the account
+		c.desired["BucketName"] = fmt.Sprintf("%s-%s-%s-an", strings.TrimSuffix(prefix, "-"), c.request.Caller.Account, c.request.Caller.Region)
+	default:
 		c.desired["BucketName"] = strings.ToLower(c.generated(c.stackName(63), upperDigits))
 	}
-	return c.text("BucketName"), c.unsupportedBucket()
-}
-
-func (c *call) unsupportedBucket() error {
-	if enabled, _ := c.desired["ObjectLockEnabled"].(bool); enabled {
-		return c.unsupported("ObjectLockEnabled")
-	}
-	switch c.text("AccessControl") {
-	case "", "Private", "BucketOwnerFullControl", "LogDeliveryWrite":
-	default:
-		return c.unsupported("AccessControl")
-	}
-	return c.unsupported(bucketUnsupported...)
+	return c.text("BucketName"), nil
 }
 
 func (b buckets) create(c *call) (string, error) {
@@ -361,9 +345,6 @@ func (buckets) read(c *call) (map[string]any, error) {
 }
 
 func (b buckets) update(c *call) error {
-	if err := c.unsupportedBucket(); err != nil {
-		return err
-	}
 	if _, err := b.read(c); err != nil {
 		return err
 	}

@@ -24,10 +24,17 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/states"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // Config sets up the types. All members must be set, except those that say what nil means.
 type Config struct {
+	Store *store.Store // for the properties that the services do not have
+
+	// Imported returns the imported schema of a type, nil if there is none. What it refuses is refused,
+	// and its properties are accepted. With nil no schema is imported.
+	Imported func(ctx context.Context, typeName string) (*schema.Schema, error)
+
 	// Tables are the services: SSM, Secrets Manager, CloudWatch Logs, and of CloudFormation
 	// the operations of the registry.
 	Tables []*awswire.Table
@@ -233,7 +240,11 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 	}
 	if request.Action == invoke.Create || request.Action == invoke.Update {
 		c.desired, _ = typ.Schema.Recast(c.desired).(map[string]any)
-		if faults := propertyFaults(typ.Schema, c.desired); faults != "" {
+		imported, err := t.imported(ctx, request.Type)
+		if err != nil {
+			return operation.Progress{}, err
+		}
+		if faults := propertyFaults(typ.Schema, imported, c.desired); faults != "" {
 			return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
 		}
 	}
@@ -244,6 +255,13 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 		return t.provision(c, k)
 	}
 	return operation.Progress{}, fmt.Errorf("unknown type %s", request.Type)
+}
+
+func (t *Types) imported(ctx context.Context, typeName string) (*schema.Schema, error) {
+	if t.config.Imported == nil {
+		return nil, nil
+	}
+	return t.config.Imported(ctx, typeName)
 }
 
 // provision makes a call for a kind.
@@ -264,6 +282,9 @@ func (t *Types) provision(c *call, k kind) (operation.Progress, error) {
 		err = k.update(c)
 	case invoke.Delete:
 		if err = k.remove(c); err == nil {
+			err = t.forget(c)
+		}
+		if err == nil {
 			return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: identifier}, nil
 		}
 	default:
@@ -284,6 +305,11 @@ func (t *Types) read(c *call, k reader) (operation.Progress, error) {
 	model, err := k.read(c)
 	if err != nil {
 		return failure(c, err)
+	}
+	if _, registered := k.(stepped); !registered {
+		if err := t.withStored(c, model); err != nil {
+			return operation.Progress{}, err
+		}
 	}
 	model, _ = schema.Without(model, t.types[c.request.Type].Schema.WriteOnly).(map[string]any)
 	return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: c.request.Identifier, Model: model}, nil
@@ -314,10 +340,25 @@ func (t *Types) step(c *call, k stepped) (operation.Progress, error) {
 	return t.read(c.at(progress.Identifier), k)
 }
 
-// propertyFaults lists the properties that violate the schema, "" if none does.
-func propertyFaults(typ *schema.Schema, desired map[string]any) string {
+// propertyFaults lists the properties that violate the schema of a type or the imported one, which
+// may be nil and may have further properties. It returns "" if none does.
+func propertyFaults(typ, imported *schema.Schema, desired map[string]any) string {
+	violations := typ.Check(desired, schema.CheckConfig{})
+	if imported != nil {
+		violations = slices.DeleteFunc(violations, func(v schema.Violation) bool {
+			return v.Keyword == "additionalProperties" && len(v.Pointer) == 1 && imported.Property(v.Pointer) != nil
+		})
+		for _, v := range imported.Check(desired, schema.CheckConfig{}) {
+			known := slices.ContainsFunc(violations, func(o schema.Violation) bool {
+				return o.Keyword == v.Keyword && slices.Equal(o.Pointer, v.Pointer) && o.Want == v.Want
+			})
+			if !known {
+				violations = append(violations, v)
+			}
+		}
+	}
 	var faults []string
-	for _, v := range typ.Check(desired, schema.CheckConfig{}) {
+	for _, v := range violations {
 		switch v.Keyword {
 		case "required":
 			faults = append(faults, fmt.Sprintf("The property {%s} is required", v.Pointer.Append(v.Want)))
@@ -453,16 +494,6 @@ func (c *call) text(name string) string {
 func (c *call) optional(name string) *string {
 	if s, ok := c.desired[name].(string); ok {
 		return &s
-	}
-	return nil
-}
-
-// unsupported refuses properties that the service here does not have.
-func (c *call) unsupported(names ...string) error {
-	for _, name := range names {
-		if c.desired[name] != nil {
-			return invalid(fmt.Sprintf("The property %s of %s is not supported by this server.", name, c.request.Type))
-		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -34,6 +35,11 @@ type bench struct {
 
 func open(t *testing.T, place fixtures.Place) *bench {
 	t.Helper()
+	return openWith(t, place, nil)
+}
+
+func openWith(t *testing.T, place fixtures.Place, imported func(context.Context, string) (*schema.Schema, error)) *bench {
+	t.Helper()
 	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +56,7 @@ func open(t *testing.T, place fixtures.Place) *bench {
 	events := logs.New(logs.Config{Store: opened})
 	t.Cleanup(func() { _ = events.Close() })
 	buckets := s3.New(s3.Config{Store: opened})
-	types, err := builtin.New(builtin.Config{Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
+	types, err := builtin.New(builtin.Config{Store: opened, Imported: imported, Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +134,8 @@ var lives = map[string]struct {
 	"AWS::SecretsManager::Secret": {
 		create:  object{"Description": "d", "GenerateSecretString": object{"PasswordLength": 20.0, "SecretStringTemplate": `{"user":"u"}`, "GenerateStringKey": "password"}},
 		created: object{"Description": "d", "Tags": list{object{"Key": "team", "Value": "x"}}},
-		update:  object{"Description": "e", "SecretString": "new"},
-		updated: object{"Description": "e", "Tags": list{object{"Key": "team", "Value": "x"}}},
+		update:  object{"Description": "e", "SecretString": "new", "ReplicaRegions": list{object{"Region": "eu-west-1"}}},
+		updated: object{"Description": "e", "ReplicaRegions": list{object{"Region": "eu-west-1"}}, "Tags": list{object{"Key": "team", "Value": "x"}}},
 	},
 	"AWS::S3::Bucket": {
 		create: object{
@@ -138,6 +144,7 @@ var lives = map[string]struct {
 			"LifecycleConfiguration":  object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
 			"CorsConfiguration":       object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
 			"LoggingConfiguration":    object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
+			"WebsiteConfiguration":    object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true, "AccessControl": "PublicRead",
 		},
 		created: object{
 			"VersioningConfiguration":        object{"Status": "Enabled"},
@@ -148,9 +155,11 @@ var lives = map[string]struct {
 			"OwnershipControls":              object{"Rules": list{object{"ObjectOwnership": "BucketOwnerEnforced"}}},
 			"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true},
 			"Tags":                           list{object{"Key": "team", "Value": "x"}},
+			"WebsiteConfiguration":           object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true,
 		},
-		update: object{"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true}},
+		update: object{"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true}, "ReplicationConfiguration": object{"Role": "r"}},
 		updated: object{
+			"ReplicationConfiguration":       object{"Role": "r"},
 			"VersioningConfiguration":        object{"Status": "Suspended"},
 			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "AES256"}}}}, // S3 always has some
 			"PublicAccessBlockConfiguration": object{"BlockPublicAcls": true},
@@ -265,20 +274,15 @@ func TestRefusals(t *testing.T) {
 		code    string
 		message string
 	}{
-		"replication":      {"AWS::S3::Bucket", object{"ReplicationConfiguration": object{}}, "InvalidRequest", "The property ReplicationConfiguration of AWS::S3::Bucket is not supported by this server."},
-		"object lock":      {"AWS::S3::Bucket", object{"ObjectLockEnabled": true}, "InvalidRequest", "The property ObjectLockEnabled of AWS::S3::Bucket is not supported by this server."},
-		"public ACL":       {"AWS::S3::Bucket", object{"AccessControl": "PublicRead"}, "InvalidRequest", "The property AccessControl of AWS::S3::Bucket is not supported by this server."},
 		"transitions":      {"AWS::S3::Bucket", object{"BucketName": "lc-unknown", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Forever": true}}}}, "InvalidRequest", "LifecycleConfiguration: The member Forever of a lifecycle rule is not supported by this server."},
 		"lifecycle value":  {"AWS::S3::Bucket", object{"BucketName": "lc-value", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "ExpirationInDays": "soon"}}}}, "InvalidRequest", "LifecycleConfiguration: The value of ExpirationInDays in a lifecycle rule is invalid."},
 		"transition date":  {"AWS::S3::Bucket", object{"BucketName": "lc-date", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transition": object{"StorageClass": "GLACIER", "TransitionDate": "soon"}}}}}, "InvalidRequest", "LifecycleConfiguration: TransitionDate is not a time: soon"},
 		"two transitions":  {"AWS::S3::Bucket", object{"BucketName": "lc-two", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transition": object{"StorageClass": "GLACIER", "TransitionDate": "2030-01-01T00:00:00Z", "TransitionInDays": 1.0}}}}}, "InvalidRequest", "LifecycleConfiguration: A transition must contain StorageClass, and either TransitionInDays or TransitionDate."},
 		"days in the past": {"AWS::S3::Bucket", object{"BucketName": "days", "LifecycleConfiguration": object{"Rules": list{object{"Status": "Enabled", "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": "-1"}}}}}}, "InvalidRequest", "LifecycleConfiguration: 'Days' in the Transition action must be nonnegative."},
-		"replicas":         {"AWS::SecretsManager::Secret", object{"ReplicaRegions": list{}}, "InvalidRequest", "The property ReplicaRegions of AWS::SecretsManager::Secret is not supported by this server."},
 		"both values":      {"AWS::SecretsManager::Secret", object{"SecretString": "s", "GenerateSecretString": object{}}, "InvalidRequest", "You can't specify both SecretString and GenerateSecretString."},
 		"half a template":  {"AWS::SecretsManager::Secret", object{"GenerateSecretString": object{"GenerateStringKey": "k"}}, "InvalidRequest", "SecretStringTemplate and GenerateStringKey must be specified together."},
 		"bad parameter":    {"AWS::SSM::Parameter", object{"Name": "/x", "Type": "String", "Value": "v", "AllowedPattern": "^[0-9]+$"}, "InvalidRequest", ""},
 		"no bucket":        {"AWS::S3::BucketPolicy", object{"Bucket": "nowhere", "PolicyDocument": object{"Statement": list{}}}, "NotFound", ""},
-		"data protection":  {"AWS::Logs::LogGroup", object{"DataProtectionPolicy": object{}}, "InvalidRequest", "The property DataProtectionPolicy of AWS::Logs::LogGroup is not supported by this server."},
 		"stream, no group": {"AWS::Logs::LogStream", object{"LogGroupName": "nowhere"}, "NotFound", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,6 +323,39 @@ func TestPropertyFaults(t *testing.T) {
 	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::SSM::Parameter", Desired: object{"Value": "v", "Type": "Other", "Colour": "red"}})
 	if !strings.Contains(p.Message, "Encountered unsupported properties in {}: [Colour]") || !strings.Contains(p.Message, "The property {/Type} ") {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// TestImportedSchema: what the published schema of a built-in type refuses is refused, and its properties
+// that this server does not know are stored.
+func TestImportedSchema(t *testing.T) {
+	published, problems := schema.Load("bucket.json", []byte(`{"typeName": "AWS::S3::Bucket", "description": "d", "additionalProperties": false,
+		"properties": {"BucketName": {"type": "string", "maxLength": 8}, "Arn": {"type": "string"}, "Colour": {"type": "string"}},
+		"primaryIdentifier": ["/properties/BucketName"], "readOnlyProperties": ["/properties/Arn"]}`), schema.Config{Kind: schema.Resource})
+	if published == nil {
+		t.Fatal(problems)
+	}
+	all := openWith(t, fixtures.Place{Dir: t.TempDir()}, func(_ context.Context, name string) (*schema.Schema, error) {
+		if name != "AWS::S3::Bucket" {
+			return nil, nil
+		}
+		return published, nil
+	})
+	p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "far-too-long", "Color": "red", "Colour": 1.0}})
+	want := "Property validation failure: [Encountered unsupported properties in {}: [Color], The property {/BucketName} has 12 characters; the maximum is 8, The property {/Colour} must be a string but is a number]"
+	if p.Message != want {
+		t.Errorf("got %s\nwant %s", p.Message, want)
+	}
+	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "bucket", "Colour": "red"}})
+	if p.Status != types.OperationStatusSuccess || p.Model["Colour"] != "red" {
+		t.Errorf("a property of the published schema: %+v", p)
+	}
+	if p := run(t, all, operation.Request{Action: invoke.Delete, Type: "AWS::S3::Bucket", Identifier: "bucket"}); p.Status != types.OperationStatusSuccess {
+		t.Errorf("delete: %+v", p)
+	}
+	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Token: "second-token", Desired: object{"BucketName": "bucket"}})
+	if p.Status != types.OperationStatusSuccess || p.Model["Colour"] != nil {
+		t.Errorf("the next bucket of that name: %+v", p)
 	}
 }
 

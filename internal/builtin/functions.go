@@ -110,26 +110,23 @@ func functionID(c *call) (string, error) {
 	return cmp.Or(c.text("FunctionName"), c.generated(c.stackName(64), mixedCase)), nil
 }
 
-// runtimes are the beginnings of the runtimes that run here.
-var runtimes = []string{"provided", "python3.", "nodejs", "java"}
-
 func completeFunction(c *call, id string, model map[string]any) (string, error) {
 	runtime, code := c.text("Runtime"), anyMapOf(c.desired["Code"])
+	image := c.text("PackageType") == "Image"
 	switch {
-	case c.text("PackageType") == "Image" || code["ImageUri"] != nil:
-		return "", invalid("Functions in container images are not supported by this server.")
-	case !slices.ContainsFunc(runtimes, func(prefix string) bool { return strings.HasPrefix(runtime, prefix) }):
-		return "", invalid(fmt.Sprintf("The runtime %q is not supported by this server, which runs provided.*, python3.*, nodejs* and java*.", runtime))
-	case c.text("Handler") == "" && !strings.HasPrefix(runtime, "provided"):
+	case image != (code["ImageUri"] != nil):
+		return "", invalid("Please provide ImageUri when and only when PackageType is Image.")
+	case image && (runtime != "" || c.text("Handler") != ""):
+		return "", invalid("Please don't provide Handler or Runtime when PackageType is Image.")
+	case !image && (runtime == "" || c.text("Handler") == "" && !strings.HasPrefix(runtime, "provided")):
 		return "", invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages.")
-	}
-	if layers, ok := c.desired["Layers"].([]any); ok && len(layers) > 0 {
-		return "", c.unsupported("Layers")
 	}
 	delete(model, "Code")
 	model["FunctionName"], model["Arn"] = id, functionARN(c, id)
 	var source io.Reader
 	switch inline, key := code["ZipFile"], code["S3Key"]; {
+	case image:
+		return "", nil
 	case inline != nil:
 		packed, err := functions.Inline(runtime, fmt.Sprint(inline))
 		if err != nil {

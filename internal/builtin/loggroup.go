@@ -18,7 +18,7 @@ func (logGroups) identifier(c *call) (string, error) {
 	if c.text("LogGroupName") == "" {
 		c.desired["LogGroupName"] = c.generated(c.stackName(maxGenerated), mixedCase)
 	}
-	return c.text("LogGroupName"), c.unsupported("DataProtectionPolicy", "FieldIndexPolicies", "ResourcePolicyDocument", "DeletionProtectionEnabled", "BearerTokenAuthenticationEnabled")
+	return c.text("LogGroupName"), nil
 }
 
 func (g logGroups) create(c *call) (string, error) {
@@ -85,9 +85,6 @@ func groupARN(group *logstypes.LogGroup) *string {
 }
 
 func (g logGroups) update(c *call) error {
-	if err := c.unsupported("DataProtectionPolicy", "FieldIndexPolicies", "ResourcePolicyDocument", "DeletionProtectionEnabled", "BearerTokenAuthenticationEnabled"); err != nil {
-		return err
-	}
 	group, err := g.find(c, c.request.Identifier)
 	if err != nil {
 		return err

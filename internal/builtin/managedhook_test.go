@@ -34,7 +34,7 @@ func TestManagedHooks(t *testing.T) {
 		}
 		return found
 	}
-	all, err := builtin.New(builtin.Config{ManagedHooks: hooks})
+	all, err := builtin.New(builtin.Config{Store: opened, ManagedHooks: hooks})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (secrets) identifier(c *call) (string, error) {
 	if c.text("Name") == "" {
 		c.desired["Name"] = c.generated(c.request.LogicalID, mixedCase)
 	}
-	return c.text("Name"), c.unsupported("ReplicaRegions", "Type")
+	return c.text("Name"), nil
 }
 
 func (s secrets) create(c *call) (string, error) {
@@ -123,9 +123,6 @@ func (secrets) read(c *call) (map[string]any, error) {
 }
 
 func (s secrets) update(c *call) error {
-	if err := c.unsupported("ReplicaRegions", "Type"); err != nil {
-		return err
-	}
 	before, err := s.read(c)
 	if err != nil {
 		return err

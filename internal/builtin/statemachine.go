@@ -4,8 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/states"
 )
@@ -14,12 +20,12 @@ import (
 type stateMachines struct{}
 
 func (stateMachines) identifier(c *call) (string, error) {
-	name := cmp.Or(c.text("StateMachineName"), c.generated(c.stackName(80), mixedCase))
-	if t := c.text("StateMachineType"); t != "" && t != "STANDARD" {
-		return "", invalid(fmt.Sprintf("State machines of type %s are not supported by this server.", t))
-	}
-	return states.MachineARN(c.request.Caller.Place, name), c.unsupported("DefinitionS3Location", "EncryptionConfiguration")
+	return states.MachineARN(c.request.Caller.Place, cmp.Or(c.text("StateMachineName"), c.generated(c.stackName(80), mixedCase))), nil
 }
+
+// definitionProperties are the properties that the definition of a state machine is made of. The model has
+// it as a text.
+var definitionProperties = []string{"DefinitionString", "Definition", "DefinitionS3Location", "DefinitionSubstitutions"}
 
 // machine is the state machine that is desired.
 func (stateMachines) machine(c *call, identifier string) (states.Machine, error) {
@@ -28,35 +34,43 @@ func (stateMachines) machine(c *call, identifier string) (states.Machine, error)
 		return states.Machine{}, err
 	}
 	name := identifier[strings.LastIndex(identifier, ":")+1:]
-	model := map[string]any{"StateMachineName": name, "StateMachineType": "STANDARD", "Name": name, "Arn": identifier}
-	for _, property := range []string{"RoleArn", "LoggingConfiguration", "TracingConfiguration"} {
-		if c.desired[property] != nil {
-			model[property] = c.desired[property]
-		}
-	}
+	model := maps.Clone(c.desired)
+	maps.DeleteFunc(model, func(property string, _ any) bool { return slices.Contains(definitionProperties, property) })
+	kind := cmp.Or(c.text("StateMachineType"), "STANDARD")
+	model["StateMachineName"], model["StateMachineType"], model["Name"], model["Arn"] = name, kind, name, identifier
+	model["StateMachineRevisionId"] = uuid.NewSHA1(uuid.Nil, []byte(c.text("RoleArn")+text)).String()
 	if tags := c.tags(); len(tags) > 0 {
 		model["Tags"] = tagList(tags)
 	}
 	kept, err := json.Marshal(model)
-	return states.Machine{Name: name, Definition: text, RoleARN: c.text("RoleArn"), Model: string(kept)}, err
+	return states.Machine{Name: name, Definition: text, Type: kind, RoleARN: c.text("RoleArn"), Model: string(kept)}, err
 }
 
 var substitution = lazyregexp.New(`\$\{[A-Za-z0-9_]+\}`)
 
-// definitionOf is the definition that a template gives as a text or as an object.
+// definitionOf is the definition that a template gives as a text, as an object or in a bucket.
 func definitionOf(c *call) (string, error) {
-	text, object := c.text("DefinitionString"), c.desired["Definition"]
+	given := 0
+	for _, property := range definitionProperties[:3] {
+		if c.desired[property] != nil {
+			given++
+		}
+	}
+	if given != 1 {
+		return "", invalid("Property validation failure: [Exactly one of DefinitionString, Definition and DefinitionS3Location must be specified]")
+	}
+	text, err := c.text("DefinitionString"), error(nil)
 	switch {
-	case text != "" && object != nil:
-		return "", invalid("Property validation failure: [Only one of DefinitionString and Definition can be specified]")
-	case text == "" && object == nil:
-		return "", invalid("Property validation failure: [One of DefinitionString and Definition must be specified]")
-	case text == "":
-		written, err := json.Marshal(object)
+	case c.desired["Definition"] != nil:
+		written, err := json.Marshal(c.desired["Definition"])
 		if err != nil {
 			return "", err
 		}
 		text = string(written)
+	case c.desired["DefinitionS3Location"] != nil:
+		if text, err = storedDefinition(c, anyMapOf(c.desired["DefinitionS3Location"])); err != nil {
+			return "", err
+		}
 	}
 	values := anyMapOf(c.desired["DefinitionSubstitutions"])
 	return substitution.ReplaceAllStringFunc(text, func(key string) string {
@@ -65,6 +79,30 @@ func definitionOf(c *call) (string, error) {
 		}
 		return key
 	}), nil
+}
+
+// storedDefinition reads a definition in JSON or YAML from a bucket.
+func storedDefinition(c *call, location map[string]any) (string, error) {
+	bucket, key := fmt.Sprint(location["Bucket"]), fmt.Sprint(location["Key"])
+	version, _ := location["Version"].(string)
+	object, err := c.types.config.Objects(c.ctx, c.request.Caller, bucket, key, version)
+	if err != nil {
+		if text, ok := words(err); ok {
+			return "", invalid(fmt.Sprintf("Error occurred while reading the definition s3://%s/%s. %s", bucket, key, text))
+		}
+		return "", err
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(object, states.MaxDefinition+1))
+	if err != nil || len(data) > 0 && data[0] == '{' || len(data) > states.MaxDefinition {
+		return string(data), err
+	}
+	root, problems := document.Parse(key, data, document.Limits{})
+	if root == nil || problems.HasErrors() {
+		return "", invalid(fmt.Sprintf("The definition s3://%s/%s is neither JSON nor YAML.", bucket, key))
+	}
+	written, err := json.Marshal(root.Any())
+	return string(written), err
 }
 
 func (s stateMachines) create(c *call) (string, error) {
@@ -102,9 +140,6 @@ func (stateMachines) read(c *call) (map[string]any, error) {
 }
 
 func (s stateMachines) update(c *call) error {
-	if _, err := s.identifier(c); err != nil {
-		return err
-	}
 	m, err := s.machine(c, c.request.Identifier)
 	if err != nil {
 		return err

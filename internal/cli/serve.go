@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/awslite"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -53,7 +54,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
 	secretsKey                                                    string
-	hosts, handlerEnv, simulate, functions                        []string
+	hosts, handlerEnv, simulate, functions, publicParameters      []string
 	temporary, infrastructure, runLambda                          bool
 	setAdmins, allowHosts, endpoints                              []string
 	proxy                                                         bool
@@ -115,6 +116,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
+	flags.StringArrayVar(&opts.publicParameters, "public-parameter", nil, "give a public parameter of Systems Manager a value, `NAME=VALUE`, such as /aws/service/ecs/optimized-ami/amazon-linux-2023/recommended/image_id=ami-0abc (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros, custom resources and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
 	flags.StringSliceVar(&opts.setAdmins, "stack-set-admin", nil, "with --auth, let the stack sets of `ACCOUNT` create stacks in other accounts; repeatable")
@@ -171,6 +173,9 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		return config, usagef("option --temporary: not allowed with --data or --database")
 	}
 	var err error
+	if config.PublicParameters, err = publicParameters(o.publicParameters); err != nil {
+		return config, err
+	}
 	if config.Functions, err = c.namedFunctions(o.functions); err != nil {
 		return config, err
 	}
@@ -210,6 +215,22 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 		config.Keys, err = c.keyFile(ctx, o.auth)
 	}
 	return config, err
+}
+
+// publicParameters are the values of --public-parameter by name.
+func publicParameters(given []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range given {
+		name, value, _ := strings.Cut(text, "=")
+		if err := awslite.CheckPublicParameter(name, value); err != nil {
+			return nil, usagef("option --public-parameter: %v", err)
+		}
+		if _, twice := out[name]; twice {
+			return nil, usagef("option --public-parameter: duplicate name %s", name)
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 // namedFunctions are the functions of --function, with absolute paths.

@@ -10,9 +10,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Deployed returns a version of a function, nil if there is none. The qualifier is a number, an
@@ -36,6 +38,7 @@ func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qua
 	d.Runtime, _ = found.Model["Runtime"].(string)
 	d.Handler, _ = found.Model["Handler"].(string)
 	d.Role, _ = found.Model["Role"].(string)
+	d.Unrun = unrun(found.Model)
 	if seconds := number(found.Model["Timeout"]); seconds > 0 {
 		d.Timeout = time.Duration(seconds) * time.Second
 	}
@@ -54,6 +57,24 @@ func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qua
 		d.Environment = append(d.Environment, key+"="+fmt.Sprint(variables[key]))
 	}
 	return d, nil
+}
+
+// runtimes are the beginnings of the runtimes that run here.
+var runtimes = []string{"provided", "python3.", "nodejs", "java"}
+
+// unrun is why a function cannot run here, "" if it can.
+func unrun(model map[string]any) string {
+	runtime, _ := model["Runtime"].(string)
+	layers, _ := model["Layers"].([]any)
+	switch {
+	case model["PackageType"] == "Image":
+		return "it is a container image; use a zip file"
+	case !slices.ContainsFunc(runtimes, func(prefix string) bool { return strings.HasPrefix(runtime, prefix) }):
+		return fmt.Sprintf("it has the runtime %s; provided.*, python3.*, nodejs* and java* run here", words.Cut(runtime, 50))
+	case len(layers) > 0:
+		return fmt.Sprintf("it has %s, which do not exist here; add their files to the code", words.Count(len(layers), "layer"))
+	}
+	return ""
 }
 
 // version finds what a qualifier names.

@@ -182,6 +182,9 @@ type Deployment struct {
 	Revision string // changes with the code and the settings
 	CodeHash string
 
+	// Unrun is why the function cannot run here, "" if it can: it exists, and refuses to be called.
+	Unrun string
+
 	Runtime, Handler string
 	Environment      []string // NAME=VALUE
 	Timeout          time.Duration

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/functions"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -315,6 +317,9 @@ func (p *Pool) deployment(ctx context.Context, spec bundle.Spec) (d *functions.D
 	d, err = p.config.Deployed.Deployed(ctx, spec.Place, spec.TypeName, spec.Version)
 	if err == nil && (d == nil || d.Revision != spec.Package) {
 		err = fmt.Errorf("start the function %s: it was changed or deleted in the meantime", spec.TypeName)
+	}
+	if err == nil && d.Unrun != "" {
+		err = &lambda.RefusedError{Status: http.StatusBadGateway, Code: "InvalidRuntimeException", Message: "cfn serve does not run the function " + spec.TypeName + ": " + d.Unrun}
 	}
 	if err == nil {
 		dir, err = p.config.Deployed.Unpacked(ctx, d.CodeHash)

@@ -219,6 +219,16 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 	return &operation.Type{Name: name, Schema: parsed, Provider: s, Simulated: true}, nil
 }
 
+// Imported returns the imported schema of a type, nil if there is none. The type may be one that is not
+// simulated.
+func (s *Shelf) Imported(ctx context.Context, typeName string) (*schema.Schema, error) {
+	row, err := s.row(ctx, typeName)
+	if err != nil || row == nil || row.ImportedAt.IsZero() {
+		return nil, err
+	}
+	return s.load(row)
+}
+
 // Preferred reports whether a type is simulated although this server may have its service: a
 // pattern is its full name.
 func (s *Shelf) Preferred(typeName string) bool { return slices.Contains(s.config.Patterns, typeName) }
@@ -282,8 +292,20 @@ func (s *Shelf) load(row *publishedRow) (*schema.Schema, error) {
 		}
 		delete(s.parsed, oldest)
 	}
+	if len(parsed.Handlers) == 0 {
+		parsed.Handlers = allHandlers()
+	}
 	s.parsed[row.Hash] = &entry{parsed, now}
 	return parsed, nil
+}
+
+// allHandlers are those of a type whose published schema has none: AWS leaves them out of the schemas
+// of older types, and tools that include schemas remove them.
+func allHandlers() (all []schema.Handler) {
+	for _, action := range []string{"create", "read", "update", "delete", "list"} {
+		all = append(all, schema.Handler{Action: action, TimeoutInMinutes: 120})
+	}
+	return all
 }
 
 func hash(text []byte) string {

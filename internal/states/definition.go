@@ -2,9 +2,9 @@ package states
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -13,36 +13,37 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/words"
 )
+
+// MaxDefinition is the largest size of a definition in bytes, as at AWS.
+const MaxDefinition = 1 << 20
 
 // The bounds of a definition.
 const (
-	maxDefinition = 1 << 20 // bytes, as at AWS
-	maxStates     = 10_000
-	maxRules      = 100      // retriers or catchers of one state
-	maxSeconds    = 99999999 // of a wait
-	maxAttempts   = 99999999 // of a retrier
-	allErrors     = "States.ALL"
-	taskFailed    = "States.TaskFailed"
-	timedOut      = "States.Timeout"
-	badRuntime    = "States.Runtime"
-	tooMuchData   = "States.DataLimitExceeded"
+	maxStates   = 10_000
+	maxRules    = 100      // retriers or catchers of one state
+	maxSeconds  = 99999999 // of a wait
+	maxAttempts = 99999999 // of a retrier
+	allErrors   = "States.ALL"
+	taskFailed  = "States.TaskFailed"
+	timedOut    = "States.Timeout"
+	badRuntime  = "States.Runtime"
+	tooMuchData = "States.DataLimitExceeded"
 )
 
-// A definition is a state machine in the Amazon States Language, as far as this package runs it.
+// A definition is a state machine in the Amazon States Language.
 type definition struct {
-	Comment string
-	Version string
 	StartAt string
 	States  map[string]*state
+	Timeout time.Duration // 0 for none
 }
 
-// A state is one of the kinds Task, Wait, Pass, Succeed and Fail.
+// A state has the fields that this package runs, of the kinds Task, Wait, Pass, Succeed and Fail.
 type state struct {
-	Type    string
-	Comment string
-	Next    string
-	End     bool
+	Type string
+	Next string
+	End  bool
 
 	Resource string    // Task: the ARN of a function
 	Retry    []retrier // Task
@@ -51,11 +52,14 @@ type state struct {
 	Seconds *int64 // Wait
 	Error   string // Fail
 	Cause   string // Fail
+
+	// Unrun is what the state has that this package does not run, "" for nothing. An execution that
+	// comes to the state fails.
+	Unrun string
 }
 
 // A retrier repeats a task after some of its errors.
 type retrier struct {
-	Comment         string
 	ErrorEquals     []string
 	IntervalSeconds *int64
 	MaxAttempts     *int64
@@ -65,62 +69,178 @@ type retrier struct {
 
 // A catcher continues with another state after some errors of a task.
 type catcher struct {
-	Comment     string
-	ErrorEquals []string
-	Next        string
+	ErrorEquals                []string
+	Next                       string
+	ResultPath, Output, Assign json.RawMessage // not run
 }
 
-// parse reads a definition. The error is an *awswire.Error that lists what is wrong with it, and
-// what in it this package does not run.
+// machineFields are the fields of a state machine, and of the parts of states that are ones.
+var machineFields = []string{"Comment", "Version", "StartAt", "States", "TimeoutSeconds", "QueryLanguage", "ProcessorConfig"}
+
+// otherFields are the fields of states that this package does not run.
+var otherFields = strings.Fields(`InputPath OutputPath ResultPath Parameters ResultSelector Result TimeoutSeconds TimeoutSecondsPath
+	HeartbeatSeconds HeartbeatSecondsPath Credentials Choices Default SecondsPath Timestamp TimestampPath ErrorPath CausePath Branches Iterator
+	ItemProcessor ItemReader ItemBatcher ItemSelector ItemsPath Items MaxConcurrency MaxConcurrencyPath ToleratedFailureCount
+	ToleratedFailureCountPath ToleratedFailurePercentage ToleratedFailurePercentagePath ResultWriter Label Arguments Output Assign`)
+
+const jsonata = "JSONata"
+
+// maxNesting bounds state machines in state machines.
+const maxNesting = 20
+
+// parse reads a definition. The error is an *awswire.Error that lists what is wrong with it.
 func parse(text string) (*definition, error) {
-	if len(text) > maxDefinition {
-		return nil, invalidDefinition([]string{fmt.Sprintf("The definition has %d bytes; the limit is %d", len(text), maxDefinition)})
+	if len(text) > MaxDefinition {
+		return nil, invalidDefinition([]string{fmt.Sprintf("The definition has %d bytes; the limit is %d", len(text), MaxDefinition)})
 	}
-	d := &definition{}
-	var raw struct {
-		States map[string]json.RawMessage
-	}
+	var raw json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil, invalidDefinition([]string{"INVALID_JSON_DESCRIPTION: " + err.Error()})
 	}
-	var faults []string
-	if len(raw.States) > maxStates {
-		return nil, invalidDefinition([]string{fmt.Sprintf("The definition has %d states; the limit is %d", len(raw.States), maxStates)})
-	}
-	for _, name := range slices.Sorted(maps.Keys(raw.States)) {
-		if err := strict(raw.States[name], &state{}); err != nil {
-			faults = append(faults, fmt.Sprintf("%s at /States/%s", err, name))
-		}
-	}
-	if len(faults) == 0 {
-		if err := strict([]byte(text), d); err != nil {
-			faults = append(faults, err.Error()+" at /")
-		}
-	}
-	if len(faults) == 0 {
-		faults = d.faults()
-	}
-	if len(faults) > 0 {
-		return nil, invalidDefinition(faults)
+	p := &parser{}
+	d := p.machine(raw, "", "", 0)
+	if len(p.faults) > 0 {
+		return nil, invalidDefinition(p.faults)
 	}
 	return d, nil
 }
 
-// strict decodes JSON whose fields are all known: what is not known here is not ignored.
-func strict(text []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil {
-		if _, more := decoder.Token(); more != io.EOF {
-			err = fmt.Errorf("text follows the JSON object")
+// A parser collects the faults of a definition.
+type parser struct {
+	faults []string
+	states int
+}
+
+func (p *parser) fault(at, format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...)+" at "+cmp.Or(at, "/"))
+}
+
+// object reads an object and reports whether it is one.
+func (p *parser) object(raw json.RawMessage, at string) (fields map[string]json.RawMessage, ok bool) {
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		p.fault(at, "SCHEMA_VALIDATION_FAILED: expected an object")
+		return nil, false
+	}
+	return fields, true
+}
+
+// machine reads a state machine. language is the query language of what it is in.
+func (p *parser) machine(raw json.RawMessage, at, language string, depth int) *definition {
+	d := &definition{States: map[string]*state{}}
+	fields, ok := p.object(raw, at)
+	if !ok {
+		return d
+	}
+	if depth > maxNesting {
+		p.fault(at, "more than %d state machines in one another", maxNesting)
+		return d
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(machineFields, name) {
+			p.fault(at, "SCHEMA_VALIDATION_FAILED: the field %q is not supported by Step Functions", name)
 		}
-		return err
 	}
-	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return fmt.Errorf("the field %s is not supported by this server", name)
+	var seconds int64
+	var states map[string]json.RawMessage
+	for name, into := range map[string]any{"StartAt": &d.StartAt, "States": &states, "QueryLanguage": &language, "TimeoutSeconds": &seconds} {
+		if fields[name] != nil && json.Unmarshal(fields[name], into) != nil {
+			p.fault(at, "SCHEMA_VALIDATION_FAILED: the field %q has a wrong type", name)
+		}
 	}
-	return err
+	if seconds < 0 || seconds > maxSeconds {
+		p.fault(at, "SCHEMA_VALIDATION_FAILED: TimeoutSeconds must be between 0 and %d", maxSeconds)
+	}
+	d.Timeout = time.Duration(seconds) * time.Second
+	if p.states += len(states); p.states > maxStates {
+		p.fault(at, "The definition has more than %d states", maxStates)
+		return d
+	}
+	for name, raw := range states {
+		d.States[name] = nil
+		if fields, ok := p.object(raw, at+"/States/"+name); ok {
+			d.States[name] = p.state(fields, at+"/States/"+name, language, depth)
+		}
+	}
+	if _, ok := d.States[d.StartAt]; !ok {
+		p.fault(at+"/StartAt", "MISSING_TRANSITION_TARGET: Missing 'StartAt' target: %s", d.StartAt)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.States)) {
+		if s := d.States[name]; s != nil {
+			p.targets(s, states[name], d, at+"/States/"+name)
+		}
+	}
+	return d
+}
+
+// state reads a state.
+func (p *parser) state(fields map[string]json.RawMessage, at, language string, depth int) *state {
+	s := &state{}
+	run := map[string]any{
+		"Type": &s.Type, "Next": &s.Next, "End": &s.End, "Resource": &s.Resource, "Retry": &s.Retry, "Catch": &s.Catch, "Seconds": &s.Seconds,
+		"Error": &s.Error, "Cause": &s.Cause, "QueryLanguage": &language, "Comment": new(string),
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := fields[name]
+		switch into, ok := run[name]; {
+		case ok && language == jsonata && bytes.HasPrefix(value, []byte(`"{%`)):
+			s.cannot("a JSONata expression in " + name)
+		case ok:
+			if json.Unmarshal(value, into) != nil {
+				p.fault(at, "SCHEMA_VALIDATION_FAILED: the field %q has a wrong type", name)
+			}
+		case slices.Contains(otherFields, name):
+			s.cannot("the field " + name)
+		default:
+			p.fault(at, "SCHEMA_VALIDATION_FAILED: the field %q is not supported by Step Functions", name)
+		}
+	}
+	for _, fault := range s.faults(fields) {
+		p.fault(at, "%s", fault)
+	}
+	p.parts(fields, at, language, depth)
+	return s
+}
+
+// cannot sets what a state has that is not run. The type, which comes first, says most.
+func (s *state) cannot(what string) { s.Unrun = cmp.Or(s.Unrun, what) }
+
+// parts reads the state machines in a state.
+func (p *parser) parts(fields map[string]json.RawMessage, at, language string, depth int) {
+	for _, name := range []string{"ItemProcessor", "Iterator"} {
+		if fields[name] != nil {
+			p.machine(fields[name], at+"/"+name, language, depth+1)
+		}
+	}
+	var branches []json.RawMessage
+	if fields["Branches"] != nil && json.Unmarshal(fields["Branches"], &branches) != nil {
+		p.fault(at, "SCHEMA_VALIDATION_FAILED: Branches must be a list")
+	}
+	for i, branch := range branches {
+		p.machine(branch, fmt.Sprintf("%s/Branches[%d]", at, i), language, depth+1)
+	}
+}
+
+// targets checks that the states that follow a state exist.
+func (p *parser) targets(s *state, raw json.RawMessage, d *definition, at string) {
+	var choice struct {
+		Choices []struct{ Next string }
+		Default string
+	}
+	if s.Type == "Choice" && json.Unmarshal(raw, &choice) != nil {
+		p.fault(at, "SCHEMA_VALIDATION_FAILED: Choices must be a list of rules with Next")
+	}
+	next := []string{s.Next, choice.Default}
+	for _, c := range s.Catch {
+		next = append(next, c.Next)
+	}
+	for _, rule := range choice.Choices {
+		next = append(next, rule.Next)
+	}
+	for _, name := range next {
+		if _, ok := d.States[name]; !ok && name != "" {
+			p.fault(at, "MISSING_TRANSITION_TARGET: Missing 'Next' target: %s", name)
+		}
+	}
 }
 
 func invalidDefinition(faults []string) error {
@@ -131,69 +251,77 @@ func invalidDefinition(faults []string) error {
 	return awswire.Errorf("InvalidDefinition", 0, "Invalid State Machine Definition: '%s'", strings.Join(faults, "; "))
 }
 
-func (d *definition) faults() (faults []string) {
-	if d.States[d.StartAt] == nil {
-		faults = append(faults, "MISSING_TRANSITION_TARGET: Missing 'StartAt' target: "+d.StartAt+" at /StartAt")
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.States)) {
-		s := d.States[name]
-		if s == nil {
-			faults = append(faults, "SCHEMA_VALIDATION_FAILED: expected an object at /States/"+name)
-			continue
-		}
-		for _, fault := range s.faults(d) {
-			faults = append(faults, fault+" at /States/"+name)
-		}
-	}
-	return faults
-}
-
 // faults are the rules that a state violates.
-func (s *state) faults(d *definition) (faults []string) {
+func (s *state) faults(fields map[string]json.RawMessage) (faults []string) {
 	add := func(when bool, format string, args ...any) {
 		if when {
 			faults = append(faults, "SCHEMA_VALIDATION_FAILED: "+fmt.Sprintf(format, args...))
 		}
 	}
-	target := func(name string) {
-		if d.States[name] == nil {
-			faults = append(faults, "MISSING_TRANSITION_TARGET: Missing 'Next' target: "+name)
+	has := func(names ...string) (n int) {
+		for _, name := range names {
+			if fields[name] != nil {
+				n++
+			}
 		}
+		return n
 	}
+	catches := slices.Contains([]string{"Task", "Parallel", "Map"}, s.Type)
 	switch s.Type {
-	case "Task", "Wait", "Pass":
+	case "Task", "Wait", "Pass", "Parallel", "Map":
 		add(s.End == (s.Next != ""), "a state of type %s needs either Next or End", s.Type)
-		if s.Next != "" {
-			target(s.Next)
-		}
-	case "Succeed", "Fail":
+	case "Succeed", "Fail", "Choice":
 		add(s.End || s.Next != "", "a state of type %s must not have Next or End", s.Type)
-	case "Choice", "Parallel", "Map":
-		return []string{fmt.Sprintf("a state of type %s is not supported by this server", s.Type)}
 	default:
 		return []string{fmt.Sprintf("SCHEMA_VALIDATION_FAILED: unknown type of a state %q", s.Type)}
 	}
-	add(s.Type != "Task" && (s.Resource != "" || len(s.Retry)+len(s.Catch) > 0), "Resource, Retry and Catch belong to states of type Task")
+	if slices.Contains([]string{"Choice", "Parallel", "Map"}, s.Type) {
+		s.Unrun = "the type " + s.Type
+	}
+	add(s.Type == "Choice" && has("Choices") == 0, "a state of type Choice needs Choices")
+	add(s.Type == "Parallel" && has("Branches") == 0, "a state of type Parallel needs Branches")
+	add(s.Type == "Map" && has("ItemProcessor", "Iterator") != 1, "a state of type Map needs ItemProcessor")
+	add(s.Type != "Task" && s.Resource != "", "Resource belongs to states of type Task")
+	add(!catches && len(s.Retry)+len(s.Catch) > 0, "Retry and Catch belong to states of type Task, Parallel and Map")
 	add(s.Type != "Fail" && (s.Error != "" || s.Cause != ""), "Error and Cause belong to states of type Fail")
-	add((s.Type == "Wait") != (s.Seconds != nil), "Seconds belongs to states of type Wait, which need it here")
+	waits := has("Seconds", "SecondsPath", "Timestamp", "TimestampPath")
+	add(s.Type == "Wait" && waits != 1, "a state of type Wait needs one of Seconds, SecondsPath, Timestamp and TimestampPath")
+	add(s.Type != "Wait" && waits > 0, "Seconds belongs to states of type Wait")
 	add(s.Seconds != nil && (*s.Seconds < 0 || *s.Seconds > maxSeconds), "Seconds must be between 0 and %d", maxSeconds)
-	if s.Type != "Task" {
-		return faults
+	if s.Type == "Task" {
+		add(strings.Count(s.Resource, ":") < 5 || !strings.HasPrefix(s.Resource, "arn:"), "Value is not a valid resource ARN: %q", words.Cut(s.Resource, 200))
+		if _, _, ok := lambda.ParseReference(s.Resource); !ok || !strings.Contains(s.Resource, ":lambda:") {
+			s.cannot(fmt.Sprintf("the resource %q, which is not a function", words.Cut(s.Resource, 200)))
+		}
 	}
-	if _, _, ok := lambda.ParseReference(s.Resource); !ok || !strings.Contains(s.Resource, ":lambda:") {
-		faults = append(faults, fmt.Sprintf("the resource %q is not supported by this server, which runs tasks of Lambda functions named by their ARN", s.Resource))
+	return append(faults, s.errorRules()...)
+}
+
+// errorRules are the rules that the retriers and catchers of a state violate.
+func (s *state) errorRules() (faults []string) {
+	add := func(list string, i int, fault string) {
+		faults = append(faults, fmt.Sprintf("SCHEMA_VALIDATION_FAILED: %s at %s[%d]", fault, list, i))
 	}
-	add(len(s.Retry) > maxRules || len(s.Catch) > maxRules, "more than %d elements of Retry or Catch", maxRules)
+	if len(s.Retry) > maxRules || len(s.Catch) > maxRules {
+		return []string{fmt.Sprintf("SCHEMA_VALIDATION_FAILED: more than %d elements of Retry or Catch", maxRules)}
+	}
 	for i, r := range s.Retry {
 		for _, fault := range r.faults(i == len(s.Retry)-1) {
-			add(true, "%s at Retry[%d]", fault, i)
+			add("Retry", i, fault)
 		}
 	}
 	for i, c := range s.Catch {
 		for _, fault := range errorFaults(c.ErrorEquals, i == len(s.Catch)-1) {
-			add(true, "%s at Catch[%d]", fault, i)
+			add("Catch", i, fault)
 		}
-		target(c.Next)
+		if c.Next == "" {
+			add("Catch", i, "a catcher needs Next")
+		}
+		for name, value := range map[string]json.RawMessage{"ResultPath": c.ResultPath, "Output": c.Output, "Assign": c.Assign} {
+			if value != nil {
+				s.cannot("the field " + name + " in Catch")
+			}
+		}
 	}
 	return faults
 }

@@ -22,6 +22,7 @@ const (
 	succeeded = "SUCCEEDED"
 	failed    = "FAILED"
 	aborted   = "ABORTED"
+	overdue   = "TIMED_OUT"
 )
 
 // The bounds of executions.
@@ -119,10 +120,25 @@ func executionIn(ctx context.Context, db bun.IDB, arn string) (*executionRow, er
 
 // enter moves an execution to a state.
 func (s *Service) enter(row *executionRow, d *definition, name string) {
-	row.State, row.Attempts, row.NextAt = name, "", store.At(s.config.Now())
+	row.State, row.Attempts = name, ""
+	wait := time.Duration(0)
 	if seconds := d.States[name].Seconds; seconds != nil {
-		row.NextAt = s.after(time.Duration(*seconds) * time.Second)
+		wait = time.Duration(*seconds) * time.Second
 	}
+	s.wait(row, d, wait)
+}
+
+// wait continues an execution after a time, or at the end of its own.
+func (s *Service) wait(row *executionRow, d *definition, wait time.Duration) {
+	row.NextAt = s.after(wait)
+	if end, limited := s.deadline(row, d); limited && row.NextAt.After(end) {
+		row.NextAt = store.At(end)
+	}
+}
+
+// deadline is when an execution times out. It reports false for one that does not.
+func (s *Service) deadline(row *executionRow, d *definition) (time.Time, bool) {
+	return row.StartedAt.Add(time.Duration(float64(d.Timeout) / s.config.TimeScale)), d.Timeout > 0
 }
 
 func (s *Service) after(wait time.Duration) store.Time {
@@ -181,6 +197,14 @@ func (s *Service) step(ctx context.Context, row *executionRow) error {
 	row.Steps++
 	if row.Steps > maxSteps {
 		s.end(row, failed, badRuntime, fmt.Sprintf("The execution reached the maximum number of steps (%d).", maxSteps))
+		return nil
+	}
+	if end, limited := s.deadline(row, d); limited && !s.config.Now().Before(end) {
+		s.end(row, overdue, timedOut, "")
+		return nil
+	}
+	if current.Unrun != "" {
+		s.end(row, failed, badRuntime, fmt.Sprintf("cfn serve does not run the state %q, because it has %s.", row.State, current.Unrun))
 		return nil
 	}
 	switch current.Type {
@@ -268,7 +292,7 @@ func (s *Service) failedTask(row *executionRow, d *definition, current *state, n
 		if attempts[i] >= r.attempts() {
 			break // the first retrier that matches decides
 		}
-		row.NextAt = s.after(r.delay(attempts[i]))
+		s.wait(row, d, r.delay(attempts[i]))
 		attempts[i]++
 		text, err := json.Marshal(attempts)
 		row.Attempts = string(text)

@@ -239,7 +239,7 @@ func (s *Service) describeStateMachine(ctx context.Context, caller awswire.Calle
 	}
 	return &describeStateMachineOutput{
 		StateMachineArn: new(MachineARN(caller.Place, name)), Name: &m.Name, Status: new("ACTIVE"), Definition: &m.Definition,
-		RoleArn: &m.RoleARN, Type: new("STANDARD"), CreationDate: &m.CreatedAt,
+		RoleArn: &m.RoleARN, Type: &m.Type, CreationDate: &m.CreatedAt,
 	}, nil
 }
 
@@ -266,7 +266,7 @@ func (s *Service) listStateMachines(ctx context.Context, caller awswire.Caller, 
 	for i := range rows {
 		row := &rows[i]
 		out.StateMachines = append(out.StateMachines, stateMachineItem{
-			StateMachineArn: new(MachineARN(caller.Place, row.Name)), Name: &row.Name, Type: new("STANDARD"), CreationDate: &row.CreatedAt.Time,
+			StateMachineArn: new(MachineARN(caller.Place, row.Name)), Name: &row.Name, Type: &row.Type, CreationDate: &row.CreatedAt.Time,
 		})
 	}
 	return out, nil

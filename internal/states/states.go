@@ -2,9 +2,10 @@
 // templates, and standard executions of them whose tasks are Lambda functions, with Retry and
 // Catch. The CDK provider framework waits in one for its isCompleteHandler.
 //
-// States of the types Task, Wait, Pass, Succeed and Fail run, without paths, parameters, result
-// selectors, time-outs and JSONata; a definition with anything else is refused by name. An
-// execution survives the process: a task that was cut off is run again.
+// Every valid definition can be stored. States of the types Task, Wait, Pass, Succeed and Fail run,
+// without paths, parameters, result selectors, time-outs and JSONata; an execution that comes to any
+// other state fails with its name. An execution survives the process: a task that was cut off is run
+// again.
 package states
 
 import (
@@ -52,6 +53,7 @@ func New(config Config) *Service {
 type Machine struct {
 	Name       string
 	Definition string // in the Amazon States Language
+	Type       string // STANDARD or EXPRESS, which run alike
 	RoleARN    string
 	Model      string // what its owner keeps with it
 	CreatedAt  time.Time
@@ -64,13 +66,14 @@ type machineRow struct {
 	Region     string     `bun:"region,pk"`
 	Name       string     `bun:"name,pk"`
 	Definition string     `bun:"definition" seal:"state_machines.definition"`
+	Type       string     `bun:"type"`
 	RoleARN    string     `bun:"role_arn"`
 	Model      string     `bun:"model" seal:"state_machines.model"`
 	CreatedAt  store.Time `bun:"created_at"`
 }
 
 func (r *machineRow) machine() *Machine {
-	return &Machine{Name: r.Name, Definition: r.Definition, RoleARN: r.RoleARN, Model: r.Model, CreatedAt: r.CreatedAt.Time}
+	return &Machine{Name: r.Name, Definition: r.Definition, Type: r.Type, RoleARN: r.RoleARN, Model: r.Model, CreatedAt: r.CreatedAt.Time}
 }
 
 var (
@@ -92,7 +95,7 @@ func placeARN(place awswire.Place, kind, name string) string {
 }
 
 // Create adds a state machine. The error is an *awswire.Error if its name is taken, or if its
-// definition cannot be run here.
+// definition is invalid.
 func (s *Service) Create(ctx context.Context, place awswire.Place, m Machine) error {
 	row, err := s.rowOf(place, m)
 	if err != nil {
@@ -137,7 +140,7 @@ func (s *Service) rowOf(place awswire.Place, m Machine) (*machineRow, error) {
 		return nil, err
 	}
 	return &machineRow{
-		Account: place.Account, Region: place.Region, Name: m.Name, Definition: m.Definition, RoleARN: m.RoleARN, Model: m.Model, CreatedAt: store.At(s.config.Now()),
+		Account: place.Account, Region: place.Region, Name: m.Name, Definition: m.Definition, Type: m.Type, RoleARN: m.RoleARN, Model: m.Model, CreatedAt: store.At(s.config.Now()),
 	}, nil
 }
 

@@ -6,6 +6,7 @@ CREATE TABLE state_machines (
     region TEXT NOT NULL,
     name TEXT NOT NULL,
     definition TEXT NOT NULL,
+    type TEXT NOT NULL,
     role_arn TEXT NOT NULL,
     model TEXT NOT NULL,
     created_at BIGINT NOT NULL,
