@@ -115,6 +115,10 @@ type Config struct {
 	// that is not named here.
 	Simulate []string
 
+	// AwaitSignals has stacks wait for the signals of simulated resources, which nothing sends. Otherwise
+	// such resources, and wait conditions that only simulated resources know, are complete at once.
+	AwaitSignals bool
+
 	// PublicParameters are values of public parameters of Systems Manager, by names that begin with
 	// /aws/service/. The others have made-up values.
 	PublicParameters map[string]string

@@ -102,6 +102,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	stacks := stack.New(stack.Config{
 		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, References: references,
 		Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
+		SimulateSignals: len(config.Simulate) > 0 && !config.AwaitSignals, TimeScale: scale,
 	})
 	sets := stackset.New(stackset.Config{Store: c.store, Stacks: stacks, Reaches: config.reaches, Logger: logger, Now: now})
 	requests := cloudcontrol.New(cloudcontrol.Config{Store: c.store, Types: types, Operations: operations, Hooks: hooks, Hold: holdAnswers, Now: now})

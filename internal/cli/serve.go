@@ -53,7 +53,7 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
 	address, lambdaAddress, data, database, region, account, auth string
-	secretsKey                                                    string
+	secretsKey, simulateSignals                                   string
 	hosts, handlerEnv, simulate, functions, publicParameters      []string
 	temporary, infrastructure, runLambda                          bool
 	setAdmins, allowHosts, endpoints                              []string
@@ -116,6 +116,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
+	flags.Var(&enum{&opts.simulateSignals, []string{"on", "off"}}, "simulate-signals", "whether resources that only simulated resources could signal are complete without signals, `MODE` on (the default) or off")
 	flags.StringArrayVar(&opts.publicParameters, "public-parameter", nil, "give a public parameter of Systems Manager a value, `NAME=VALUE`, such as /aws/service/ecs/optimized-ami/amazon-linux-2023/recommended/image_id=ami-0abc (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros, custom resources and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
@@ -149,7 +150,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, AwaitSignals: o.simulateSignals == "off", TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
 			AllowHosts: o.allowHosts, Endpoints: o.endpoints, Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}

@@ -53,6 +53,12 @@ type Config struct {
 	// call out. nil is not called.
 	Notify func(ctx context.Context, tx *store.Tx, caller awswire.Caller, topicARN, subject, message string) error
 
+	// SimulateSignals completes resources that only simulated resources could signal, without waiting.
+	SimulateSignals bool
+
+	// TimeScale divides the time-outs of signals. 0 is 1.
+	TimeScale float64
+
 	// Hold is how long responses about change sets wait for running work to finish. Clients
 	// poll at once, and then only after 5 or 30 seconds. 0 does not wait.
 	Hold time.Duration
@@ -99,6 +105,9 @@ func New(config Config) *Engine {
 	}
 	if config.NewID == nil {
 		config.NewID = uuid.NewString
+	}
+	if config.TimeScale == 0 {
+		config.TimeScale = 1
 	}
 	if config.NewStackID == nil {
 		config.NewStackID = newTimeID

@@ -205,7 +205,13 @@ func (p *progress) succeed() {
 		s.PhysicalID = x.PhysicalID
 		return
 	}
-	if after.Signals != nil && s.Action != plan.Update && s.Action != actionTag && s.Action != plan.Revert {
+	signaled := after.Signals != nil && s.Action != plan.Update && s.Action != actionTag && s.Action != plan.Revert
+	switch {
+	case signaled && after.Signals.Simulated:
+		s.PhysicalID = x.PhysicalID
+		p.turn(s, succeeds, reasonSimulated)
+		return
+	case signaled:
 		s.Action, s.CallID, s.StartedAt = actionSignal, "", p.now
 		p.setState(s, stepRunning)
 		return

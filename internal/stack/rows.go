@@ -263,7 +263,9 @@ type snapshot struct {
 type signalPolicy struct {
 	Count  int64         `json:"count"`
 	Within time.Duration `json:"within"`
-	Until  store.Time    `json:"-"`
+
+	// Simulated means that nothing could send the signals, and that they are not waited for.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 func (r *resourceRow) snapshot() snapshot {

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -21,10 +23,80 @@ import (
 const (
 	reasonSignals = "Failed to receive %d resource signal(s) within the specified duration"
 	reasonFailure = "Received FAILURE signal with UniqueId %s"
+
+	reasonSimulated = "Simulated: cfn serve did not wait for signals, which nothing could send"
 )
 
 // signalTimeout is how long a resource waits whose creation policy says nothing.
 const signalTimeout = 5 * time.Minute
+
+// simulatedSignals is the policy of a resource whose signals are not waited for: of a simulated
+// resource, and of a wait condition that only simulated resources know. It is nil for any other.
+func (r *run) simulatedSignals(t *target, policy *signalPolicy) *signalPolicy {
+	switch {
+	case !r.engine.config.SimulateSignals:
+		return nil
+	case t.typ.Simulated && policy != nil, t.res.Type == waitConditionType && r.onlySimulated(t.res):
+		return &signalPolicy{Simulated: true}
+	}
+	return nil
+}
+
+// onlySimulated reports whether all that could signal a wait condition is simulated: resources that have its
+// handle or, without one, its name.
+func (r *run) onlySimulated(condition *template.Resource) bool {
+	scope, parsed := r.next.Scope, r.next.Template
+	handles := map[string]bool{}
+	for _, need := range scope.Needs(condition) {
+		if h := parsed.Resource(need); h != nil && h.Type == handleType {
+			handles[need] = true
+		}
+	}
+	if condition.Properties != nil && condition.Properties.Get("Handle") != nil && len(handles) == 0 {
+		return false // a handle of another stack
+	}
+	names := func(value *document.Value) bool {
+		return value != nil && naming(value.Any(), condition.LogicalID, handles)
+	}
+	for _, other := range scope.ActiveResources() {
+		typ, _ := r.prepared.typeOf(other.Type)
+		if other.Type != waitConditionType && other.Type != handleType && (typ == nil || !typ.Simulated) && (names(other.Properties) || names(other.Metadata)) {
+			return false
+		}
+	}
+	for _, output := range parsed.Outputs {
+		if names(output.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// naming reports whether a value of a template refers to one of the handles of a wait condition or,
+// without handles, has a text with its logical id.
+func naming(value any, condition string, handles map[string]bool) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if name, ok := inner.(string); ok && key == "Ref" && handles[name] {
+				return true
+			}
+			if naming(inner, condition, handles) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, func(inner any) bool { return naming(inner, condition, handles) })
+	case string:
+		for handle := range handles {
+			if strings.Contains(value, "${"+handle+"}") {
+				return true
+			}
+		}
+		return len(handles) == 0 && strings.Contains(value, condition)
+	}
+	return false
+}
 
 // creationPolicy reads the signals that a resource waits for, nil for none.
 func (r *run) creationPolicy(res *template.Resource, refs template.References) *signalPolicy {
@@ -112,7 +184,7 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 		return time.Time{}, err
 	}
 	x := r.resources[s.LogicalID]
-	until := s.StartedAt.Add(after.Signals.Within)
+	until := s.StartedAt.Add(r.engine.scaled(after.Signals.Within))
 	for _, signal := range signals {
 		if signal.Status == string(types.ResourceSignalStatusFailure) {
 			r.turn(s, fails, fmt.Sprintf(reasonFailure, signal.UniqueID))
@@ -128,15 +200,21 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 	return until, nil
 }
 
+// scaled is a time-out of signals as it is here.
+func (e *Engine) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / e.config.TimeScale)
+}
+
 // SignalResource sends a signal to a resource that waits for it.
 func (e *Engine) SignalResource(ctx context.Context, caller awswire.Caller, in *cloudformation.SignalResourceInput) (*cloudformation.SignalResourceOutput, error) {
+	var x *resourceRow
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		s, err := requireStack(ctx, tx, caller, in.StackName, "missing")
 		if err != nil {
 			return err
 		}
 		id := aws.ToString(in.LogicalResourceId)
-		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		x, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
 		if err != nil {
 			return err
 		}
@@ -145,10 +223,20 @@ func (e *Engine) SignalResource(ctx context.Context, caller awswire.Caller, in *
 		}
 		return e.signal(ctx, tx, s, x, in)
 	})
-	if err != nil {
+	if err != nil && !e.late(ctx, caller, x) {
 		return nil, err
 	}
 	return &cloudformation.SignalResourceOutput{}, nil
+}
+
+// late reports whether a signal comes for a resource that is complete without it, because its signals are
+// simulated.
+func (e *Engine) late(ctx context.Context, caller awswire.Caller, x *resourceRow) bool {
+	if !e.config.SimulateSignals || x == nil || x.Status != types.ResourceStatusCreateComplete {
+		return false
+	}
+	typ, err := e.config.Types.Type(ctx, caller, x.Type, "")
+	return err == nil && (typ.Simulated || x.Type == waitConditionType)
 }
 
 func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {
@@ -159,6 +247,9 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 	var after snapshot
 	if step != nil {
 		after = step.Pending.Get()
+	}
+	if after.Signals != nil && after.Signals.Simulated {
+		return nil
 	}
 	if x.Status != types.ResourceStatusCreateInProgress && x.Status != types.ResourceStatusUpdateInProgress {
 		return refuse("signal-state", x.LogicalID, x.Status)

@@ -126,6 +126,9 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		UpdateReplacePolicy: refined.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(refined.Properties)),
 	}
 	t.after.Signals = r.creationPolicy(t.res, in.References)
+	if simulated := r.simulatedSignals(t, t.after.Signals); simulated != nil {
+		t.after.Signals = simulated
+	}
 	t.after.Shown = stringified(refined.Masked)
 	s.Properties, s.Pending = t.after.Shown.Text(), store.JSONOf(t.after)
 	return t, cmp.Or(invalidProperties(t, s.LogicalID), refined.Refused), nil

@@ -100,14 +100,12 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	default:
 		return finished(request.Identifier, request.Desired)
 	}
-	if request.Desired["Handle"] == nil {
-		signaled, err := e.hasCreationPolicy(ctx, request)
-		switch {
-		case err != nil:
-			return operation.Progress{}, err
-		case signaled: // the signals of its creation policy are waited for as with any resource
-			return finished(request.StackID+"/"+request.LogicalID, request.Desired)
-		}
+	policy, err := e.signalPolicy(ctx, request)
+	if err != nil {
+		return operation.Progress{}, err
+	}
+	if request.Desired["Handle"] == nil && policy != nil { // its signals are waited for as with any resource
+		return finished(request.StackID+"/"+request.LogicalID, request.Desired)
 	}
 	identifier := request.StackID + "/" + handle
 	if handle == "" {
@@ -141,11 +139,11 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 		return operation.Progress{}, err
 	}
 	switch {
-	case int64(len(signals)) >= count:
+	case int64(len(signals)) >= count, policy != nil && policy.Simulated:
 		model := maps.Clone(request.Desired)
 		model["Data"] = encode(data)
 		return finished(identifier, model)
-	case e.config.Now().Sub(started) >= time.Duration(timeout)*time.Second:
+	case e.config.Now().Sub(started) >= e.scaled(time.Duration(timeout)*time.Second):
 		return refused(identifier, "WaitCondition timed out. Received %d conditions when expecting %d", len(signals), count)
 	}
 	return operation.Progress{
@@ -153,17 +151,17 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 	}, nil
 }
 
-// hasCreationPolicy reports whether the resource of a call waits for signals.
-func (e *Engine) hasCreationPolicy(ctx context.Context, request operation.Request) (bool, error) {
+// signalPolicy is the policy of the resource of a call, nil for none.
+func (e *Engine) signalPolicy(ctx context.Context, request operation.Request) (*signalPolicy, error) {
 	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || s == nil {
-		return false, err
+		return nil, err
 	}
 	step, err := oneRow[stepRow](ctx, e.store.Read(), "operation_id = ? AND logical_id = ?", s.OperationID, request.LogicalID)
 	if err != nil || step == nil {
-		return false, err
+		return nil, err
 	}
-	return step.Pending.Get().Signals != nil, nil
+	return step.Pending.Get().Signals, nil
 }
 
 // waitInterval is how often a wait condition and a nested stack are looked at.
