@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // ServerConfig sets up a Server.
@@ -167,6 +169,26 @@ func (s *Server) Notes() []string { return s.notes }
 
 // Shown are sentences about what functions see whose files were named.
 func (s *Server) Shown() []string { return s.cloud.shown }
+
+// Simulated are sentences about the types that Config.Simulate matches, one for each pattern.
+func (s *Server) Simulated(ctx context.Context) ([]string, error) {
+	coverage, err := s.cloud.shelf.Coverage(ctx)
+	lines := make([]string, len(coverage))
+	for i, c := range coverage {
+		switch {
+		case c.Types == 0:
+			lines[i] = c.Pattern + " (no schema is imported: run cfn types import aws)"
+			if !strings.HasPrefix(c.Pattern, "AWS::") {
+				lines[i] = c.Pattern + " (no schema is imported: run cfn types import FILE)"
+			}
+		case c.Imported.IsZero():
+			lines[i] = c.Pattern
+		default:
+			lines[i] = fmt.Sprintf("%s (%s, imported %s)", c.Pattern, words.Count(c.Types, "schema"), c.Imported.UTC().Format(time.DateOnly))
+		}
+	}
+	return lines, err
+}
 
 // Limits is a sentence about how memory, processes and temporary files of handlers are limited.
 func (s *Server) Limits() string { return s.cloud.limits() }

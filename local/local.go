@@ -30,6 +30,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -164,6 +165,7 @@ type CloudFormation struct {
 	processes *processes
 	console   *console.Console
 	server    *server.Server
+	shelf     *simulate.Shelf
 	shown     []string // what named functions see, for the person who starts the server
 	accounts  int      // with keys
 

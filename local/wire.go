@@ -74,6 +74,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		return err
 	}
 	shelf := simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: served, Now: now})
+	c.shelf = shelf
 	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
 	extensions := registry.New(registry.Config{
 		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: references.Resolve, Credentials: keys.of, Deliver: objects.deliver,
@@ -109,14 +110,14 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	own, err := builtin.New(builtin.Config{
 		Store: c.store, Imported: shelf.Imported,
 		Tables: append(c.services.Tables(), groups.Table(), server.Registry(extensions)), S3: buckets.Serve, Macros: macros, ManagedHooks: managed,
-		Published: extensions.Published, PublisherOf: extensions.PublisherOf, Functions: allowed, Objects: objects.code, StateMachines: machines, StackSets: server.StackSets(sets),
+		Published: extensions.Published, PublisherOf: extensions.PublisherOf, Functions: deployed, RunLambda: config.RunLambda, Objects: objects.code, StateMachines: machines, StackSets: server.StackSets(sets),
 	})
 	if err != nil {
 		return err
 	}
 
 	// What depends on each other in both directions.
-	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Builtin: own, Simulated: shelf, Preferred: shelf.Preferred}
+	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())

@@ -64,6 +64,9 @@ type Config struct {
 	Functions *functions.Functions
 	Objects   Objects
 
+	// RunLambda makes functions. Without it, those that exist can only be changed and deleted.
+	RunLambda bool
+
 	// StateMachines are those of templates. With nil their type does not exist.
 	StateMachines *states.Service
 
@@ -204,11 +207,13 @@ func New(config Config) (*Types, error) {
 }
 
 // Names lists the types, sorted.
-func (t *Types) Names() []string { return slices.Sorted(maps.Keys(t.types)) }
+func (t *Types) Names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(name string) bool { return !t.makes(name) })
+}
 
 // Type implements operation.Types.
 func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
-	if typ, ok := t.types[name]; ok {
+	if typ, ok := t.types[name]; ok && t.makes(name) {
 		return typ, nil
 	}
 	unknown := &operation.UnknownTypeError{Name: name}
@@ -216,6 +221,28 @@ func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*oper
 		unknown.Hint = "start cfn serve with --run-lambda, which runs the functions of templates"
 	}
 	return nil, unknown
+}
+
+// makes reports whether resources of a type are made.
+func (t *Types) makes(name string) bool { return functionKinds[name] == nil || t.config.RunLambda }
+
+// Left are the types of functions, without Config.RunLambda, for accounts that have resources of them.
+func (t *Types) Left() operation.Types { return left{t} }
+
+type left struct{ *Types }
+
+// Type implements [operation.Types].
+func (l left) Type(ctx context.Context, caller awswire.Caller, name, _ string) (*operation.Type, error) {
+	typ, k := l.types[name], functionKinds[name]
+	if typ == nil || k == nil {
+		return nil, &operation.UnknownTypeError{Name: name}
+	}
+	d, _ := k.(deployed)
+	has, err := l.config.Functions.Has(ctx, d.placeOf(caller.Place), name)
+	if err == nil && !has {
+		err = &operation.UnknownTypeError{Name: name}
+	}
+	return typ, err
 }
 
 // A call is one call for one resource.
@@ -234,6 +261,12 @@ func (e invalid) Error() string { return string(e) }
 // Call implements operation.Provider.
 func (t *Types) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
 	typ := t.types[request.Type]
+	switch {
+	case typ == nil:
+		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "The type " + request.Type + " does not exist."}, nil
+	case request.Action == invoke.Create && !t.makes(request.Type):
+		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(invoke.InvalidRequest), Message: "Start cfn serve with --run-lambda to create resources of the type " + request.Type + "."}, nil
+	}
 	c := &call{ctx: ctx, types: t, request: request, desired: maps.Clone(request.Desired)}
 	if c.desired == nil {
 		c.desired = map[string]any{}

@@ -41,8 +41,9 @@ type deployed struct {
 	global   bool // the resources belong to no region
 }
 
-func (d deployed) place(c *call) awswire.Place {
-	place := c.request.Caller.Place
+func (d deployed) place(c *call) awswire.Place { return d.placeOf(c.request.Caller.Place) }
+
+func (d deployed) placeOf(place awswire.Place) awswire.Place {
 	if d.global {
 		place.Region = ""
 	}

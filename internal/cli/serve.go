@@ -302,8 +302,12 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		if config.TimeScale > 1 {
 			c.printf("  delays    divided by %g\n", config.TimeScale)
 		}
-		if len(config.Simulate) > 0 {
-			c.printf("  simulated %s\n", strings.Join(config.Simulate, ", "))
+		simulated, err := server.Simulated(ctx)
+		if err != nil {
+			return errors.Join(err, server.Close())
+		}
+		for _, line := range simulated {
+			c.printf("  simulated %s\n", line)
 		}
 		env := "cfn env"
 		if server.URL() != "http://"+defaultServeAddress {

@@ -31,23 +31,26 @@ const (
 
 func newTypesImport(c *app, opts *typesOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import DIR|ZIP|FILE ...",
+		Use:   "import aws|DIR|ZIP|FILE ...",
 		Short: "Load published schemas into cfn serve for simulation",
 		Long: `Load the published schemas of resource types into cfn serve. A DIR or ZIP is searched recursively for
 *.json files. Files without a typeName are skipped. If a type has several schemas, the longest is used.
 
-AWS publishes the schemas of its types as CloudformationSchema.zip, one for each region. cfn-lint
-includes them in cfnlint/data/schemas, without descriptions and with a variant for each region.
+The source aws stands for the schemas of AWS's own types: those in an installed cfn-lint, else
+CloudformationSchema.zip, which AWS publishes for each region. The download is kept for a week in the user's
+cache folder, and used after that if a new one fails. ` + schemaURL + ` is the URL of another copy, which is
+used in place of both. Write ./aws for a folder of that name.
+
 Published schemas are not linted. A schema that cannot be simulated is skipped with a warning.
 
 Stacks cannot use an imported type until cfn serve is started with --simulate and a pattern that
 matches its name. Simulated resources exist only in the database; see docs/stacks.md.
 
 Exit code: 0; 1 if no schema is usable; 2 if the server returned an error.`,
-		Example: "  cfn types import CloudformationSchema.zip\n  cfn types import ~/.local/lib/python3.11/site-packages/cfnlint/data/schemas",
+		Example: "  cfn types import aws\n  cfn types import CloudformationSchema.zip\n  cfn types import schemas/acme-mail-queue.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("the following arguments are required: DIR, ZIP or FILE")
+				return usagef("the following arguments are required: aws, DIR, ZIP or FILE")
 			}
 			return nil
 		},
@@ -58,9 +61,24 @@ Exit code: 0; 1 if no schema is usable; 2 if the server returned an error.`,
 }
 
 func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []string) error {
+	r, err := c.openRemote(ctx, &opts.remoteOptions)
+	if err != nil {
+		return err
+	}
+	if !r.Local {
+		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve, then run: eval "$(cfn env)"`)
+	}
 	found := &importReader{}
 	for _, source := range sources {
-		if err := found.source(ctx, c.path(source), source); err != nil {
+		place, shown := c.path(source), source
+		if source == awsSource {
+			if place, shown, err = c.awsSchemas(ctx, r.Region); err != nil {
+				return err
+			}
+			c.notef("importing %s\n", shown)
+			shown = filepath.Base(place)
+		}
+		if err := found.source(ctx, place, shown); err != nil {
 			return err
 		}
 	}
@@ -72,13 +90,6 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 	}
 	if len(found.schemas) == 0 {
 		return fmt.Errorf("no resource schemas in %s", strings.Join(sources, ", "))
-	}
-	r, err := c.openRemote(ctx, &opts.remoteOptions)
-	if err != nil {
-		return err
-	}
-	if !r.Local {
-		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve, then run: eval "$(cfn env)"`)
 	}
 	names, err := r.ImportTypes(ctx, found.schemas, nil)
 	if err != nil {

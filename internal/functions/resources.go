@@ -136,6 +136,15 @@ func (f *Functions) Get(ctx context.Context, place awswire.Place, typeName, id s
 	return rows[0].resource()
 }
 
+// Has reports whether there are resources of a type.
+func (f *Functions) Has(ctx context.Context, place awswire.Place, typeName string) (bool, error) {
+	found, err := f.config.Store.Read().NewSelect().Model((*row)(nil)).Where("account = ? AND region = ? AND type = ?", place.Account, place.Region, typeName).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for a resource: %w", err)
+	}
+	return found, nil
+}
+
 // Versions are the numbers of the versions of a function, and the aliases, as parts of ids.
 func (f *Functions) Versions(ctx context.Context, place awswire.Place, name string) (numbers []string, err error) {
 	rows, err := f.rows(ctx, "account = ? AND region = ? AND type = ? AND substr(id, 1, ?) = ?", place.Account, place.Region, TypeVersion, len(name)+1, name+":")

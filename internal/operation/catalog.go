@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // A Catalog finds types in the order in which the engines of this server look for them:
@@ -13,12 +14,16 @@ import (
 //  2. those of the stack engine, such as nested stacks, and custom resources,
 //  3. those that are simulated because they are named in full,
 //  4. those that this server has the service for,
-//  5. those that are simulated because a pattern matches their names.
+//  5. those that are simulated because a pattern matches their names,
+//  6. those of resources that a server with other options made.
 //
 // A type of which only the schema was imported is none of these: it is unknown here, and the
 // error says what to do about that. All members must be set.
+//
+// A resource stays where it was made: a served type also finds the resources that were simulated, and
+// the other way around.
 type Catalog struct {
-	Registered, Stacks, Custom, Builtin, Simulated Types
+	Registered, Stacks, Custom, Builtin, Simulated, Left Types
 
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
@@ -31,15 +36,18 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		Types
 		knows bool // its hint, if it has one, is the one that counts
 	}
-	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Builtin, true}, {c.Simulated, false}}
+	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
 	if c.Preferred(name) {
 		order[3], order[4] = order[4], order[3]
 	}
 	hint, final := "", false
-	for _, types := range order {
+	for i, types := range order {
 		typ, err := types.Type(ctx, caller, name, version)
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
+			if err == nil && (i == 3 || i == 4) {
+				typ = staying(typ, order[7-i].Types)
+			}
 			return typ, err
 		}
 		if unknown.Hint != "" && !final {
@@ -47,4 +55,40 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		}
 	}
 	return nil, &UnknownTypeError{Name: name, Hint: hint}
+}
+
+// staying is a type that finds the resources of another source, too.
+func staying(typ *Type, other Types) *Type {
+	second, ok := other.(Provider)
+	if !ok {
+		return typ
+	}
+	out := *typ
+	out.Provider = twoPlaces{typ.Provider, second}
+	return &out
+}
+
+// twoPlaces creates and lists resources in one place, and finds those that are in another one.
+type twoPlaces struct{ first, second Provider }
+
+// Call implements [Provider].
+func (p twoPlaces) Call(ctx context.Context, request Request) (Progress, error) {
+	progress, err := p.first.Call(ctx, request)
+	if err != nil || request.Action == invoke.Create || progress.ErrorCode != string(invoke.NotFound) {
+		return progress, err
+	}
+	found, err := p.second.Call(ctx, request)
+	if err != nil || found.ErrorCode != string(invoke.NotFound) {
+		return found, err
+	}
+	return progress, nil
+}
+
+// ListResources implements [Lister].
+func (p twoPlaces) ListResources(ctx context.Context, request ListRequest) (*Page, error) {
+	lister, ok := p.first.(Lister)
+	if !ok {
+		return &Page{ErrorCode: string(invoke.InvalidRequest), Message: "The resource type " + request.Type + " has no list handler."}, nil
+	}
+	return lister.ListResources(ctx, request)
 }

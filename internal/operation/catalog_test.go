@@ -3,9 +3,13 @@ package operation
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // listed are the types of one source: their hint, or an error instead, for all others.
@@ -36,12 +40,13 @@ func TestCatalogOrder(t *testing.T) {
 			Custom:     listed{label: "custom", names: []string{"all", "not-registered", "custom"}},
 			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "named"}},
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
+			Left:       listed{label: "left", names: []string{"all", "left"}},
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
 		}
 	}
 	for name, want := range map[string]string{
 		"all": "registered", "registered": "registered", "not-registered": "stacks", "stacks": "stacks", "custom": "custom",
-		"served": "builtin", "named": "simulated", "simulated": "simulated",
+		"served": "builtin", "named": "simulated", "simulated": "simulated", "left": "left",
 	} {
 		typ, err := catalog(nil).Type(t.Context(), awswire.Caller{}, name, "-1")
 		if err != nil || typ.Version != want+"-1" {
@@ -59,5 +64,58 @@ func TestCatalogOrder(t *testing.T) {
 	away := errors.New("the database is away")
 	if typ, err := catalog(away).Type(t.Context(), awswire.Caller{}, "served", ""); !errors.Is(err, away) {
 		t.Errorf("%+v, %v", typ, err)
+	}
+}
+
+// kept are resources in one place, by identifier.
+type kept struct {
+	listed
+	resources map[string]bool
+}
+
+func (k kept) Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error) {
+	typ, err := k.listed.Type(ctx, caller, name, version)
+	if typ != nil {
+		typ.Provider = k
+	}
+	return typ, err
+}
+
+func (k kept) Call(_ context.Context, request Request) (Progress, error) {
+	if request.Action != invoke.Create && !k.resources[request.Identifier] {
+		return Progress{Status: types.OperationStatusFailed, ErrorCode: "NotFound", Message: k.label}, nil
+	}
+	return Progress{Status: types.OperationStatusSuccess, Message: k.label}, nil
+}
+
+// TestResourcesStay: a resource is found where it was made, whichever source has its type today.
+func TestResourcesStay(t *testing.T) {
+	names := []string{"both"}
+	catalog := func(preferred bool) *Catalog {
+		return &Catalog{
+			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
+			Builtin:   kept{listed{label: "builtin", names: names}, map[string]bool{"served": true}},
+			Simulated: kept{listed{label: "simulated", names: names}, map[string]bool{"shelved": true}},
+		}
+	}
+	for _, test := range []struct {
+		preferred  bool
+		action     invoke.Action
+		identifier string
+		want       string
+	}{
+		{false, invoke.Create, "new", "builtin"}, {true, invoke.Create, "new", "simulated"},
+		{false, invoke.Update, "served", "builtin"}, {true, invoke.Update, "served", "builtin"},
+		{false, invoke.Delete, "shelved", "simulated"}, {true, invoke.Read, "shelved", "simulated"},
+		{false, invoke.Read, "nowhere", "builtin NotFound"}, {true, invoke.Read, "nowhere", "simulated NotFound"},
+	} {
+		typ, err := catalog(test.preferred).Type(t.Context(), awswire.Caller{}, "both", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		progress, err := typ.Provider.Call(t.Context(), Request{Action: test.action, Identifier: test.identifier})
+		if got := strings.TrimSpace(progress.Message + " " + progress.ErrorCode); err != nil || got != test.want {
+			t.Errorf("%+v: %s, %v", test, got, err)
+		}
 	}
 }

@@ -201,7 +201,7 @@ func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Pu
 // Type implements operation.Types for the simulated types.
 func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
 	if !s.simulates(name) {
-		hint := "register a type of that name, or import its schema with cfn types import and start cfn serve with --simulate " + name
+		hint := "register a type of that name, or import its schema with " + importCommand(name) + " and start cfn serve with --simulate " + name
 		return nil, &operation.UnknownTypeError{Name: name, Hint: hint}
 	}
 	row, err := s.row(ctx, name)
@@ -209,7 +209,7 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 		return nil, err
 	}
 	if row == nil {
-		hint := "import the schema of the type with cfn types import, so that it can be simulated"
+		hint := "import the schema of the type with " + importCommand(name) + ", so that it can be simulated"
 		return nil, &operation.UnknownTypeError{Name: name, Hint: hint}
 	}
 	parsed, err := s.load(row)
@@ -217,6 +217,14 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 		return nil, err
 	}
 	return &operation.Type{Name: name, Schema: parsed, Provider: s, Simulated: true}, nil
+}
+
+// importCommand is the command that imports the schema of a type.
+func importCommand(name string) string {
+	if strings.HasPrefix(name, "AWS::") {
+		return "cfn types import aws"
+	}
+	return "cfn types import"
 }
 
 // Imported returns the imported schema of a type, nil if there is none. The type may be one that is not
@@ -227,6 +235,40 @@ func (s *Shelf) Imported(ctx context.Context, typeName string) (*schema.Schema, 
 		return nil, err
 	}
 	return s.load(row)
+}
+
+// A Coverage is how many types with schemas a pattern matches.
+type Coverage struct {
+	Pattern  string
+	Types    int
+	Imported time.Time // when the newest schema was imported; zero for none
+}
+
+// Coverage returns what the patterns match.
+func (s *Shelf) Coverage(ctx context.Context) ([]Coverage, error) {
+	var rows []publishedRow
+	if err := s.config.Store.Read().NewSelect().Model(&rows).Column("type_name", "imported_at").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("list published types: %w", err)
+	}
+	for _, name := range infrastructure {
+		if !slices.ContainsFunc(rows, func(row publishedRow) bool { return row.TypeName == name }) {
+			rows = append(rows, publishedRow{TypeName: name})
+		}
+	}
+	out := make([]Coverage, len(s.config.Patterns))
+	for i, pattern := range s.config.Patterns {
+		out[i].Pattern = pattern
+		for _, row := range rows {
+			if !schema.MatchTarget(pattern, row.TypeName) || pattern != row.TypeName && row.ImportedAt.IsZero() {
+				continue // the carried schemas alone do not make a pattern of use
+			}
+			out[i].Types++
+			if row.ImportedAt.After(out[i].Imported) {
+				out[i].Imported = row.ImportedAt.Time
+			}
+		}
+	}
+	return out, nil
 }
 
 // Preferred reports whether a type is simulated although this server may have its service: a

@@ -432,3 +432,47 @@ func TestIdentifiersThatCannotBeKept(t *testing.T) {
 		})
 	}
 }
+
+// TestNoHandlers: a type whose published schema has no handlers has all of them.
+func TestNoHandlers(t *testing.T) {
+	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::*", "AWS::*")
+	text := `{"typeName": "Acme::Old::Thing", "description": "d", "additionalProperties": false, "properties": {"Name": {"type": "string"}, "Size": {"type": "integer"}},
+		"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"]}`
+	if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "thing.json", Text: []byte(text)}}); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	typ, err := shelf.Type(t.Context(), caller, "Acme::Old::Thing", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"create", "read", "update", "delete", "list"} {
+		if typ.Schema.Handler(action) == nil {
+			t.Errorf("there is no handler for %s", action)
+		}
+	}
+	r := request(invoke.Create, "t", "", map[string]any{"Name": "n", "Size": 1})
+	r.Type = typ.Name
+	if p := call(t, typ, r); p.Status != types.OperationStatusSuccess {
+		t.Fatalf("create: %+v", p)
+	}
+	r = request(invoke.Update, "u", "n", map[string]any{"Name": "n", "Size": 2})
+	r.Type = typ.Name
+	if p := call(t, typ, r); p.Status != types.OperationStatusSuccess || p.Model["Size"] != 2 {
+		t.Errorf("update: %+v", p)
+	}
+	coverage, err := shelf.Coverage(t.Context())
+	if err != nil || len(coverage) != 2 || coverage[0].Types != 1 || coverage[0].Imported.IsZero() || coverage[1].Types != 0 {
+		t.Errorf("the patterns match %+v, %v", coverage, err)
+	}
+	if imported, err := shelf.Imported(t.Context(), "Acme::Old::Thing"); err != nil || imported == nil {
+		t.Errorf("the imported schema: %v, %v", imported, err)
+	}
+	if carried, err := shelf.Imported(t.Context(), "AWS::IAM::Role"); err != nil || carried != nil {
+		t.Errorf("a schema that was not imported: %v, %v", carried, err)
+	}
+	_, err = shelf.Type(t.Context(), caller, "AWS::Old::Thing", "")
+	var unknown *operation.UnknownTypeError
+	if !errors.As(err, &unknown) || unknown.Hint != "import the schema of the type with cfn types import aws, so that it can be simulated" {
+		t.Errorf("a type of AWS without a schema: %#v", err)
+	}
+}
