@@ -32,10 +32,10 @@ func TestAWSSchemas(t *testing.T) {
 	}))
 	defer server.Close()
 	cache := t.TempDir()
-	c := &app{}
-	c.Environ = []string{schemaURL + "=" + server.URL + "/CloudformationSchema.zip", "XDG_CACHE_HOME=" + cache, "LOCALAPPDATA=" + cache, "HOME=" + cache}
 	var notes strings.Builder
-	c.Stderr, c.Now = &notes, time.Now
+	c := &app{Env: &Env{Stderr: &notes, Now: time.Now, Environ: []string{
+		schemaURL + "=" + server.URL + "/CloudformationSchema.zip", "XDG_CACHE_HOME=" + cache, "LOCALAPPDATA=" + cache, "HOME=" + cache,
+	}}}
 	file, shown, err := c.awsSchemas(t.Context(), "eu-west-1")
 	if err != nil || shown != server.URL+"/CloudformationSchema.zip" {
 		t.Fatalf("%s, %s, %v", file, shown, err)

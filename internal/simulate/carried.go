@@ -22,7 +22,15 @@ var schemas embed.FS
 // carried is a type whose schema was not imported, nil if the shelf does not carry it or it is
 // not simulated.
 func (s *Shelf) carried(typeName string) *publishedRow {
-	if !slices.Contains(infrastructure, typeName) || !s.simulates(typeName) {
+	if !s.simulates(typeName) {
+		return nil
+	}
+	return embedded(typeName)
+}
+
+// embedded is a type whose schema the shelf carries, nil for any other.
+func embedded(typeName string) *publishedRow {
+	if !slices.Contains(infrastructure, typeName) {
 		return nil
 	}
 	text, err := schemas.ReadFile("schemas/" + schema.Hyphenated(typeName) + ".json")

@@ -51,6 +51,9 @@ func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.
 		return operation.Progress{}, err
 	}
 	if row == nil {
+		row = embedded(request.Type) // of a resource that a server with other patterns made
+	}
+	if row == nil {
 		return failed("NotFound", "The schema of the type %s is no longer imported.", request.Type), nil
 	}
 	typ, err := s.load(row)
