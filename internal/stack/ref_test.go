@@ -20,14 +20,14 @@ func TestRefOfSeveralIdentifiers(t *testing.T) {
 		things("Stage: {Type: '"+stageType+"', Properties: {Name: 'a1bcdef2gh|prod'}}", "A: {Properties: {Note: !Ref Stage}}") + "Outputs: {Stage: {Value: !Ref Stage}}\n")})
 	g.expectStatus(s, types.StackStatusCreateComplete, "")
 	if len(s.Outputs) != 1 || *s.Outputs[0].OutputValue != "prod" {
-		t.Errorf("outputs %s", jsonText(s.Outputs))
+		t.Errorf("outputs %s", encode(s.Outputs))
 	}
 	if note := g.world.things["a-1"]["Note"]; note != "prod" {
 		t.Errorf("another resource got %v", note)
 	}
 	found, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{PhysicalResourceId: aws.String("prod")})
 	if err != nil || len(found.StackResources) != 2 || aws.ToString(found.StackResources[1].PhysicalResourceId) != "prod" {
-		t.Errorf("%s, %v", jsonText(found), err)
+		t.Errorf("%s, %v", encode(found), err)
 	}
 	for _, other := range []string{"rod", "a1bcdef2gh", "%"} {
 		_, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{PhysicalResourceId: &other})
@@ -62,13 +62,13 @@ func TestWriteOnlyAttributes(t *testing.T) {
 			g := onSQLite(t)
 			s := g.create(&cloudformation.CreateStackInput{TemplateBody: &test.template})
 			if s.StackStatus != types.StackStatusRollbackComplete || len(s.Outputs) > 0 {
-				t.Fatalf("%s, outputs %s", s.StackStatus, jsonText(s.Outputs))
+				t.Fatalf("%s, outputs %s", s.StackStatus, encode(s.Outputs))
 			}
 			events, err := g.DescribeStackEvents(t.Context(), owner, &cloudformation.DescribeStackEventsInput{StackName: s.StackId})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all := jsonText(events.StackEvents); !strings.Contains(all, test.reason+"Resource type Acme::Test::Thing does not support attribute {Secret}.") || strings.Contains(all, `"OutputValue"`) {
+			if all := encode(events.StackEvents); !strings.Contains(all, test.reason+"Resource type Acme::Test::Thing does not support attribute {Secret}.") || strings.Contains(all, `"OutputValue"`) {
 				t.Error(all)
 			}
 		})
