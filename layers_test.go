@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"internal/awswire", "internal/diag", "internal/docsite", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
 	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
 	{"internal/awslite", "internal/events", "internal/schema", "internal/sns", "internal/states", "internal/template"},
-	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy"},
+	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy", "internal/typecheck"},
 	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
 	{"internal/builtin", "internal/customtest", "internal/handlers", "internal/plan"},

@@ -1,13 +1,13 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // Known answers references to the resources of a stack by what was provisioned.
@@ -33,7 +33,7 @@ func (e *AttributeError) Error() string {
 	if e.reason != "" {
 		return e.reason
 	}
-	return fmt.Sprintf("Resource type %s does not support attribute {%s}.", e.Type, e.Attribute)
+	return typecheck.AttributeText(e.Type, e.Attribute)
 }
 
 func (k Known) resource(logicalID string) (Resource, bool) {

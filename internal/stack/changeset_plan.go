@@ -15,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // A setResult is what the making of a plan came to.
@@ -99,16 +100,16 @@ func setProblems(in planInput) []validationProblem {
 	known := plan.Known{Resources: in.Resources, Outside: in.References}
 	for _, r := range in.Next.Scope.ActiveResources() {
 		typ := in.Types[r.Type]
-		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(r.Type) {
+		if typ == nil || typ.Schema == nil || typ.LateValidation || typecheck.Unvalidated(r.Type) {
 			continue
 		}
 		value, err := in.Next.Scope.Properties(r, known)
 		if err != nil {
 			continue // plan.New refuses it
 		}
-		for _, p := range propertyProblems(typ.Schema, value) {
+		for _, p := range typecheck.Properties(typ.Schema, value) {
 			out = append(out, validationProblem{
-				check: checkProperties, logicalID: r.LogicalID, typeName: r.Type, reason: p.String(), path: "/Resources/" + r.LogicalID + "/Properties" + p.at.String(),
+				check: checkProperties, logicalID: r.LogicalID, typeName: r.Type, reason: p.String(), path: "/Resources/" + r.LogicalID + "/Properties" + p.At.String(),
 			})
 		}
 	}

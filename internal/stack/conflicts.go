@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // lookUpTime bounds how long one resource is looked up. One that takes longer is left
@@ -37,7 +38,7 @@ func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in planInput) (
 	err = each(ctx, len(resources), func(ctx context.Context, i int) (err error) {
 		r := resources[i]
 		typ := in.Types[r.Type]
-		if was, ok := in.Resources[r.LogicalID]; ok && was.Exists() || !importable(typ) || unvalidated(r.Type) {
+		if was, ok := in.Resources[r.LogicalID]; ok && was.Exists() || !importable(typ) || typecheck.Unvalidated(r.Type) {
 			return nil
 		}
 		found[i], err = e.conflictOf(ctx, s, in, r, typ)

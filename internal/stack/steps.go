@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // start starts a step whose dependencies are done. It may end at once.
@@ -140,10 +141,10 @@ func invalidProperties(t *target, logicalID string) string {
 	if at, found := store.FindUnstorable(anyMap(t.properties)); found {
 		return "Properties validation failed for resource " + logicalID + " with message:\n#" + at + ": the character U+0000 is not allowed"
 	}
-	if t.action == plan.None || t.typ.Schema == nil || t.typ.LateValidation || unvalidated(t.res.Type) {
+	if t.action == plan.None || t.typ.Schema == nil || t.typ.LateValidation || typecheck.Unvalidated(t.res.Type) {
 		return ""
 	}
-	problems := propertyProblems(t.typ.Schema, anyMap(t.properties))
+	problems := typecheck.Properties(t.typ.Schema, anyMap(t.properties))
 	if len(problems) == 0 {
 		return ""
 	}

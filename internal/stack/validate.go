@@ -8,11 +8,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/plan"
-	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // begin is the first stage of an operation: it rejects errors that can be found before
@@ -71,7 +70,7 @@ func (r *run) requestedEarly() string {
 func (r *run) checkAttributes() string {
 	lacks := func(name, attribute string) bool {
 		typ := r.typeOf(name)
-		return typ != nil && attribute != "" && (typ.Property(strings.Split(attribute, ".")) == nil || hides(typ, attribute))
+		return typ != nil && attribute != "" && (!typecheck.HasAttribute(typ, attribute) || hides(typ, attribute))
 	}
 	text := func(path []string, name, attribute string) string {
 		found := &plan.AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
@@ -145,102 +144,21 @@ func (r *run) validate(ctx context.Context, tx *store.Tx) []validationProblem {
 	var out []validationProblem
 	for _, res := range r.next.Scope.ActiveResources() {
 		typ, _ := r.prepared.typeOf(res.Type)
-		if typ == nil || typ.Schema == nil || typ.LateValidation || unvalidated(res.Type) {
+		if typ == nil || typ.Schema == nil || typ.LateValidation || typecheck.Unvalidated(res.Type) {
 			continue
 		}
 		value, err := r.next.Scope.Properties(res, values{run: r, ctx: ctx, tx: tx})
 		if err != nil {
 			continue // it fails with the resource
 		}
-		for _, problem := range propertyProblems(typ.Schema, value) {
+		for _, problem := range typecheck.Properties(typ.Schema, value) {
 			out = append(out, validationProblem{
 				check: checkProperties, logicalID: res.LogicalID, typeName: res.Type, reason: problem.String(),
-				path: "/Resources/" + res.LogicalID + "/Properties" + problem.at.String(),
+				path: "/Resources/" + res.LogicalID + "/Properties" + problem.At.String(),
 			})
 		}
 	}
 	return out
-}
-
-// unvalidated reports whether the resources of a type are not validated beforehand.
-func unvalidated(typeName string) bool {
-	return strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
-}
-
-// A propertyProblem is one way in which properties break the schema of their type.
-type propertyProblem struct {
-	at   document.Pointer
-	text string
-}
-
-// String is the problem with the messages of the service: #/A/0: extraneous key [Z] is not permitted.
-func (p propertyProblem) String() string { return "#" + p.at.String() + ": " + p.text }
-
-// keysOnly are the keywords that judge which keys an object has, whatever their values are.
-var keysOnly = map[string]bool{"required": true, "additionalProperties": true}
-
-// propertyProblems lists how properties violate a schema. Unknown values, values of dynamic
-// references, and values that contain them are not checked.
-func propertyProblems(s *schema.Schema, properties any) []propertyProblem {
-	if properties == nil {
-		properties = map[string]any{}
-	}
-	var out []propertyProblem
-	for _, v := range s.Check(s.Recast(withoutUnknown(properties)), schema.CheckConfig{}) {
-		if v.Keyword == "" {
-			continue // the check was stopped: the schema is too complex
-		}
-		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && !keysOnly[v.Keyword] {
-			continue
-		}
-		at, text := v.Service()
-		out = append(out, propertyProblem{at, text})
-	}
-	return out
-}
-
-// withoutUnknown replaces what is not known yet, which no schema accepts, by a text.
-func withoutUnknown(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			out[key] = withoutUnknown(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = withoutUnknown(item)
-		}
-		return out
-	}
-	if value == template.Unknown {
-		return plan.Pending
-	}
-	return value
-}
-
-// valueAt finds a value by its pointer.
-func valueAt(value any, at document.Pointer) (any, bool) {
-	for _, token := range at {
-		switch v := value.(type) {
-		case map[string]any:
-			var ok bool
-			if value, ok = v[token]; !ok {
-				return nil, false
-			}
-		case []any:
-			var i int
-			if _, err := fmt.Sscanf(token, "%d", &i); err != nil || i < 0 || i >= len(v) {
-				return nil, false
-			}
-			value = v[i]
-		default:
-			return v, true // below what is not known
-		}
-	}
-	return value, true
 }
 
 // refuseAll ends an operation whose validation failed: a create is rolled back by a separate
