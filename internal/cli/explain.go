@@ -21,6 +21,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/smithy"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 //go:generate go test -count=1 -run ^TestRulesDocument$ -update .
@@ -80,7 +81,7 @@ func allExplanations() explanations {
 			out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example})
 		}
 	}
-	add(document.Rules(), project.Rules(), module.Rules(), template.Rules(), bundle.Rules())
+	add(document.Rules(), project.Rules(), module.Rules(), template.Rules(), typecheck.Rules(), bundle.Rules())
 	for _, r := range schema.Rules() {
 		out = append(out, explanation{ID: r.ID, Severity: r.Severity.String(), Purpose: r.Purpose, Why: r.Why, Example: r.Example, Upstream: r.Upstream})
 	}

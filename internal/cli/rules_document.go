@@ -23,6 +23,7 @@ never reused.
 | ` + "`project/…`" + ` | the settings of a project and the files around them | every command that works on a project |
 | ` + "`module/…`" + ` | rules of the registry for the template fragment of a module | ` + "`cfn validate`" + ` and ` + "`cfn package`" + ` |
 | ` + "`template/…`" + ` | errors that CloudFormation reports for a template, with its messages | ` + "`cfn template check`" + ` and ` + "`cfn serve`" + ` |
+| ` + "`resource/…`" + ` | the resources of a template against the schemas of their types | ` + "`cfn template check`" + ` |
 | ` + "`package/…`" + ` | rules of the registry for a package as a whole | ` + "`cfn submit`" + ` and ` + "`cfn serve`" + ` |
 | ` + "`schema/…`" + ` | rules of the registry and the official tool for a schema | ` + "`cfn validate`" + `, and every command that needs a valid schema |
 | ` + "`lint/…`" + ` | additional checks of a schema; upper-case names are those of AWS's resource-schema-guard-rail | ` + "`cfn validate`" + ` |

@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
@@ -29,8 +30,7 @@ func newTemplate(c *app) *cobra.Command {
 }
 
 func newTemplateCheck(c *app) *cobra.Command {
-	var parameters []string
-	var region string
+	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "Check templates for errors that CloudFormation reports when a stack is created",
@@ -38,15 +38,23 @@ func newTemplateCheck(c *app) *cobra.Command {
 All problems are reported in one run with their position and an ID; for more on one, run
 "cfn explain ID".
 
-A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are expanded.
-Other transforms are not run; of such a template, the parts that do not depend on them are checked.
+A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are expanded, and
+so are modules of the folder modules next to the template, or of --modules. Other transforms are not
+run; of such a template, the parts that do not depend on them are checked.
 
 Conditions, mappings and rules are evaluated if every parameter has a value: a default, or a value from
---parameter. Resource types are not looked up.
+--parameter.
+
+Properties and attributes are checked against the schemas of the resource types, for every combination
+of conditions that the parameters allow. The schemas come from the projects in the working folder and
+below, from --schemas, with --registry from the registry of cfn serve or of AWS, from the schemas that
+"cfn types import" stored in the data folder of cfn serve, and from cfn itself, which has those of the
+types that cfn serve provides. Types without a schema are listed and not checked.
 
 Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a usage error.`,
 		Example: `  cfn template check stack.yaml
   cfn template check stack.yaml --parameter Environment=prod
+  cfn template check stack.yaml --schemas CloudformationSchema.zip
   cfn template check templates/*.yaml --format sarif > problems.sarif`,
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{"log": "none"},
@@ -54,22 +62,39 @@ Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a 
 			if len(files) == 0 {
 				return &usageError{command: cmd, message: "missing argument: FILE", hint: "pass the template to check"}
 			}
-			supplied, err := suppliedParameters(cmd, parameters)
+			supplied, err := suppliedParameters(cmd, o.parameters)
 			if err != nil {
 				return err
 			}
-			return c.checkTemplates(cmd.Context(), files, template.InspectInput{Supplied: supplied, Pseudo: template.Pseudo{
-				AccountID: "123456789012", Region: region, StackName: "stack",
-				StackID: "arn:aws:cloudformation:" + region + ":123456789012:stack/stack/00000000-0000-0000-0000-000000000000",
+			if cmd.Flags().Changed("region") {
+				o.remote.region = o.region
+			}
+			return c.checkTemplates(cmd.Context(), files, o, template.InspectInput{Supplied: supplied, Pseudo: template.Pseudo{
+				AccountID: "123456789012", Region: o.region, StackName: "stack",
+				StackID: "arn:aws:cloudformation:" + o.region + ":123456789012:stack/stack/00000000-0000-0000-0000-000000000000",
 			}})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
-	flags.StringVar(&region, "region", "us-east-1", "evaluate the template for the `REGION`")
-	annotate(flags, addition, "parameter", "region")
+	flags.StringArrayVar(&o.parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
+	flags.StringVar(&o.region, "region", "us-east-1", "evaluate the template for the `REGION`")
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
+	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
+	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry")
+	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry")
+	annotate(flags, addition, "parameter", "region", "schemas", "registry", "endpoint-url", "profile")
+	c.moduleFlags(cmd, &o.modules)
 	c.formatFlag(cmd, diag.Formats...)
 	return cmd
+}
+
+// checkOptions are the options of cfn template check.
+type checkOptions struct {
+	parameters, schemas []string
+	region              string
+	registry            bool
+	remote              remoteOptions
+	modules             moduleOptions
 }
 
 // suppliedParameters reads the values of --parameter.
@@ -85,7 +110,12 @@ func suppliedParameters(cmd *cobra.Command, values []string) ([]template.Supplie
 	return out, nil
 }
 
-func (c *app) checkTemplates(ctx context.Context, files []string, in template.InspectInput) error {
+func (c *app) checkTemplates(ctx context.Context, files []string, o *checkOptions, in template.InspectInput) error {
+	schemas, err := c.openSchemas(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer schemas.close()
 	var problems diag.List
 	for _, file := range files {
 		// One byte more than a template may have, so that a larger one is refused as such.
@@ -93,11 +123,22 @@ func (c *app) checkTemplates(ctx context.Context, files []string, in template.In
 		if err != nil {
 			return missingFile(err, file, hintTemplate)
 		}
-		found, err := template.Inspect(ctx, file, data, in)
+		in.Modules = &foundModules{app: c, file: file, options: o.modules}
+		found, err := template.Examine(ctx, file, data, in)
 		if err != nil {
 			return err
 		}
-		problems = append(problems, found...)
+		problems = append(problems, found.Problems...)
+		if found.Template == nil {
+			continue
+		}
+		more, err := typecheck.Check(ctx, found.Template, typecheck.Input{
+			Supplied: in.Supplied, Parameters: found.Parameters, Pseudo: in.Pseudo, Source: schemas.source(),
+		})
+		if err != nil {
+			return err
+		}
+		problems = append(problems, more...)
 	}
 	problems.Sort()
 	if err := c.printer(c.source).Print(c.Stdout, problems, c.format); err != nil {
@@ -110,4 +151,20 @@ func (c *app) checkTemplates(ctx context.Context, files []string, in template.In
 		return &exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// foundModules are the modules in folders, which are searched if a template has modules.
+type foundModules struct {
+	app     *app
+	file    string
+	options moduleOptions
+}
+
+// Expand implements [template.Modules].
+func (m *foundModules) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
+	modules, err := m.app.findModules(ctx, m.file, m.options)
+	if err != nil {
+		return nil, err
+	}
+	return (&expandedTemplate{modules: modules}).Expand(ctx, root, budget)
 }

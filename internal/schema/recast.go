@@ -33,6 +33,17 @@ func (s *Schema) recast(v any, in *scope) any {
 	return recastScalar(v, typesOf(in.nodes))
 }
 
+// Allows reports whether the schema allows a JSON type for what the tokens name. What the schema does not
+// mention, or mentions without a type, may have any.
+func (s *Schema) Allows(tokens document.Pointer, typeName string) bool {
+	in := s.scope()
+	for _, token := range tokens {
+		in = s.below(in, token)
+	}
+	allowed := typesOf(in.nodes)
+	return allowed == 0 || allowed&typeNames[typeName] != 0
+}
+
 // types is a set of JSON types; the empty set means that all are allowed.
 type types uint8
 

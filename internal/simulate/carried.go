@@ -3,8 +3,6 @@ package simulate
 import (
 	"embed"
 	"slices"
-
-	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // infrastructure are the types of the stacks that the official tool makes for itself, the one
@@ -33,9 +31,9 @@ func embedded(typeName string) *publishedRow {
 	if !slices.Contains(infrastructure, typeName) {
 		return nil
 	}
-	text, err := schemas.ReadFile("schemas/" + schema.Hyphenated(typeName) + ".json")
-	if err != nil {
+	text := Carried(typeName)
+	if text == "" {
 		return nil
 	}
-	return &publishedRow{TypeName: typeName, Hash: hash(text), Schema: string(text)}
+	return &publishedRow{TypeName: typeName, Hash: hash([]byte(text)), Schema: text}
 }

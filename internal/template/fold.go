@@ -117,8 +117,8 @@ func (f *folder) computable(c call) bool {
 	if c.name == "Fn::Length" {
 		ok := !hasFunction(c.arg, "Fn::GetAtt", "Fn::ImportValue", "Fn::GetAZs", "Fn::Cidr", "Fn::GetStackOutput", "Fn::If", "Fn::Transform")
 		eachReference(c.arg, func(ref reference) {
-			_, bound := f.scope.values[ref.name]
-			ok = ok && (ref.kind == refersToMapping || ref.kind == refersTo && bound)
+			b, bound := f.scope.values[ref.name]
+			ok = ok && (ref.kind == refersToMapping || ref.kind == refersTo && bound && !b.Unknown)
 		})
 		return ok
 	}

@@ -13,28 +13,70 @@ import (
 type InspectInput struct {
 	Supplied []Supplied
 	Pseudo   Pseudo
+
+	// Modules expand the modules of the template. With nil, one that uses modules is not checked further.
+	Modules Modules
 }
 
-// Inspect returns all problems of a template that can be found without an account: first what
-// the service refuses whatever the parameters are, then, where all parameters have values,
-// what it refuses for these. Transforms other than AWS::LanguageExtensions are not run. The
-// error is that of the context.
+// An Inspection is what is known of a template without an account.
+type Inspection struct {
+	Problems diag.List
+
+	// Template is the processed template, nil if the template cannot be read or expanded. With problems
+	// it may be incomplete.
+	Template *Template
+
+	// Parameters have a value for every parameter. One that was not given, and has no default, is
+	// [Bound.Unknown]; so are those whose values are in a store.
+	Parameters *Parameters
+}
+
+// Inspect returns all problems of a template that can be found without an account, see [Examine].
 func Inspect(ctx context.Context, name string, body []byte, in InspectInput) (diag.List, error) {
-	t, err := Parse(name, body, ParseOptions{})
-	problems := Refused(err).Problems()
-	if t == nil {
-		return problems, nil
+	out, err := Examine(ctx, name, body, in)
+	if out == nil {
+		return nil, err
 	}
-	problems = append(problems, t.Warnings...)
+	return out.Problems, err
+}
+
+// Examine finds the problems of a template: first what the service refuses whatever the parameters are,
+// then, where all parameters have values, what it refuses for these. Transforms other than
+// AWS::LanguageExtensions are not run. The error is that of the context or of the modules.
+func Examine(ctx context.Context, name string, body []byte, in InspectInput) (*Inspection, error) {
+	t, err := Parse(name, body, ParseOptions{})
+	out := &Inspection{Problems: Refused(err).Problems()}
+	if t == nil {
+		return out, nil
+	}
+	out.Problems = append(out.Problems, t.Warnings...)
 	bound, unbound, err := t.inspectParameters(ctx, in.Supplied)
 	if err != nil {
 		return nil, err
 	}
-	problems = append(problems, unbound...)
-	more, err := t.inspect(ctx, bound, problems.HasErrors(), in.Pseudo)
-	problems = append(problems, more...)
-	problems.Sort()
-	return problems, err
+	out.Problems = append(out.Problems, unbound...)
+	out.Parameters = t.openParameters(in.Supplied)
+	more, err := t.inspect(ctx, bound, out, in)
+	out.Problems = append(out.Problems, more...)
+	out.Problems.Sort()
+	return out, err
+}
+
+// openParameters binds what is given and the defaults, and leaves the others open.
+func (t *Template) openParameters(supplied []Supplied) *Parameters {
+	given := map[string]string{}
+	for _, s := range supplied {
+		given[s.Key] = s.Value
+	}
+	out := &Parameters{}
+	for _, p := range t.Parameters {
+		value, known := given[p.Name]
+		if !known && p.Default != nil {
+			value, known = *p.Default, true
+		}
+		out.Bound = append(out.Bound, Bound{Key: p.Name, Value: value, List: p.IsList(), NoEcho: p.NoEcho, Unknown: !known || p.IsStored()})
+	}
+	return out
 }
 
 // inspectParameters binds the given values. Without a value for every parameter it returns
@@ -80,29 +122,38 @@ func (s declaredStore) StoredParameters(_ context.Context, names []string) (map[
 	return out, nil
 }
 
-// inspect looks at everything but the document and the parameters.
-func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, pseudo Pseudo) (diag.List, error) {
+// inspect looks at everything but the document and the parameters, and sets the processed template.
+func (t *Template) inspect(ctx context.Context, bound *Parameters, found *Inspection, in InspectInput) (diag.List, error) {
 	var out diag.List
+	faulty := found.Problems.HasErrors()
 	others := slices.DeleteFunc(t.UsedTransforms(), func(name string) bool { return name == LanguageExtensions })
-	switch {
+	switch modules := t.Modules(); {
 	case len(others) > 0:
 		return t.notRun(fmt.Sprintf("the template is not checked further: what %s makes of it is not known here", strings.Join(others, ", "))), ctx.Err()
-	case t.HasTransforms() && (bound == nil || faulty):
+	case t.HasTransforms() && faulty:
 		return t.notRun("the template is not checked further: " + LanguageExtensions + " needs all parameters"), ctx.Err()
-	}
-	if modules := t.Modules(); modules != nil {
+	case modules != nil && in.Modules == nil:
 		return t.notRun(fmt.Sprintf("the template is not checked further: it uses the modules %s; cfn module expand checks it with them", strings.Join(modules, ", "))), ctx.Err()
 	}
-	budget := NewBudget()
-	processed, err := t.Expand(ctx, ExpandInput{Parameters: bound, Pseudo: pseudo, Budget: budget})
+	budget, values := NewBudget(), bound
+	if bound == nil {
+		values = found.Parameters
+	}
+	processed, err := t.Expand(ctx, ExpandInput{Parameters: values, Pseudo: in.Pseudo, Modules: in.Modules, Budget: budget})
 	refused := Refused(err)
-	if err != nil && refused == nil {
+	switch {
+	case err != nil && refused == nil:
 		return nil, err
+	case t.Modules() != nil && len(refused) > 0 && refused[0].ID == "template/unknown-types":
+		return t.notRun(refused[0].Message + ": the module was not found, and the template is not checked further"), nil
+	case err != nil && bound == nil && t.HasTransforms():
+		return t.notRun("the template is not checked further: " + LanguageExtensions + " needs all parameters"), nil
 	}
 	out = append(out, refused.Problems()...)
 	if processed == nil {
 		return out, nil
 	}
+	found.Template = processed
 	err = processed.Check(ctx, nil)
 	if refused = Refused(err); err != nil && refused == nil {
 		return nil, err
@@ -111,7 +162,7 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, faulty bool, 
 	if bound == nil || faulty || out.HasErrors() {
 		return out, nil
 	}
-	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: pseudo, Budget: budget})
+	scope, err := processed.NewScope(ScopeInput{Parameters: bound, Pseudo: in.Pseudo, Budget: budget})
 	if err == nil {
 		err = scope.Check(ctx)
 	}

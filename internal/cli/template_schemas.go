@@ -1,0 +1,366 @@
+package cli
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/builtin"
+	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/typecheck"
+)
+
+// completeSet is the number of AWS types from which on a set of schemas is taken for all of them: each region has more.
+const completeSet = 500
+
+// A schemaSource finds the schemas of the types of templates, in this order: the projects below the working folder,
+// --schemas, the registry of --registry, the data folder of cfn serve, and the schemas in this program.
+type schemaSource struct {
+	app      *app
+	ctx      context.Context //nolint:containedctx // of one command
+	sets     []*schemaSet
+	remote   *submit.Remote // nil without --registry
+	library  *simulate.Library
+	builtin  map[string]string
+	projects map[string]*schema.Schema // nil until they are searched
+	loaded   map[string]*schema.Schema
+	names    []string
+}
+
+// openSchemas opens the sources of the schemas.
+func (c *app) openSchemas(ctx context.Context, o *checkOptions) (_ *schemaSource, err error) {
+	s := &schemaSource{app: c, ctx: ctx, loaded: map[string]*schema.Schema{}}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for _, name := range o.schemas {
+		set, err := openSchemaSet(ctx, c.path(name), name)
+		if err != nil {
+			return s, err
+		}
+		s.sets = append(s.sets, set)
+	}
+	if o.registry {
+		if s.remote, err = c.openRemote(ctx, &o.remote); err != nil {
+			return s, err
+		}
+	}
+	if s.builtin, err = builtin.Schemas(true); err != nil {
+		return s, err
+	}
+	if dir, err := c.dataFolder(""); err == nil {
+		if s.library, err = simulate.OpenLibrary(ctx, dir); err != nil {
+			c.notef("warning: cannot read the imported schemas in %s: %v\n", c.shown(dir), err)
+		}
+	}
+	return s, nil
+}
+
+func (s *schemaSource) close() {
+	for _, set := range s.sets {
+		set.close()
+	}
+	if s.library != nil {
+		_ = s.library.Close() // it was only read
+	}
+}
+
+func (s *schemaSource) source() typecheck.Source {
+	return typecheck.Source{Schema: s.schema, Complete: s.complete, Names: s.allNames}
+}
+
+func (s *schemaSource) schema(typeName string) (*schema.Schema, error) {
+	if known, ok := s.loaded[typeName]; ok {
+		return known, nil
+	}
+	found, err := s.find(typeName)
+	if err == nil {
+		s.loaded[typeName] = found
+	}
+	return found, err
+}
+
+func (s *schemaSource) find(typeName string) (*schema.Schema, error) {
+	if !strings.HasPrefix(typeName, "AWS::") {
+		if err := s.searchProjects(); err != nil {
+			return nil, err
+		}
+		if own := s.projects[typeName]; own != nil {
+			return own, nil
+		}
+	}
+	text, err := s.text(typeName)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	parsed, problems := schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource})
+	if problem := simulate.Unusable(parsed, problems); problem != nil {
+		s.app.notef("warning: the schema of %s cannot be used: %s\n", typeName, problem.Message)
+		return nil, nil
+	}
+	return parsed, nil
+}
+
+// text returns the schema of a type that is not one of a project, "" if no source has it.
+func (s *schemaSource) text(typeName string) (string, error) {
+	for _, set := range s.sets {
+		if text, err := set.schema(s.ctx, typeName); err != nil || text != "" {
+			return text, err
+		}
+	}
+	if s.remote != nil {
+		out, err := s.remote.Describe(s.ctx, &submit.Reference{Name: typeName, Kind: types.RegistryTypeResource}, "")
+		var unknown *types.TypeNotFoundException
+		switch {
+		case err == nil && out.Schema != nil:
+			return *out.Schema, nil
+		case err != nil && !errors.As(err, &unknown):
+			return "", s.app.serviceError(err)
+		}
+	}
+	if s.library != nil {
+		if text, err := s.library.Schema(s.ctx, typeName); err != nil || text != "" {
+			return text, err
+		}
+	}
+	if text := s.builtin[typeName]; text != "" {
+		return text, nil
+	}
+	return simulate.Carried(typeName), nil
+}
+
+// complete reports whether a type that no source has does not exist.
+func (s *schemaSource) complete(typeName string) bool {
+	if s.remote != nil {
+		return true
+	}
+	n := 0
+	for _, name := range s.allNames() {
+		if strings.HasPrefix(name, "AWS::") {
+			n++
+		}
+	}
+	return strings.HasPrefix(typeName, "AWS::") && n >= completeSet
+}
+
+// allNames lists the types that the sources have, but for those of a registry.
+func (s *schemaSource) allNames() []string {
+	if s.names != nil {
+		return s.names
+	}
+	names := append(slices.Collect(maps.Keys(s.projects)), slices.Collect(maps.Keys(s.builtin))...)
+	names = append(names, simulate.Infrastructure()...)
+	for _, set := range s.sets {
+		if index, err := set.indexed(s.ctx); err == nil {
+			names = append(names, slices.Collect(maps.Keys(index))...)
+		}
+	}
+	if s.library != nil {
+		if imported, err := s.library.Names(s.ctx); err == nil {
+			names = append(names, imported...)
+		}
+	}
+	slices.Sort(names)
+	s.names = slices.Compact(names)
+	return s.names
+}
+
+// The bounds of the search for projects.
+const (
+	maxProjectLevels  = 4
+	maxProjectEntries = 20_000
+)
+
+// searchProjects finds the resource types of the projects in the working folder and below, once.
+func (s *schemaSource) searchProjects() error {
+	if s.projects != nil {
+		return nil
+	}
+	s.projects = map[string]*schema.Schema{}
+	root, entries := s.app.path("."), 0
+	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = s.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		if entries++; entries > maxProjectEntries {
+			s.app.notef("warning: the working folder has more than %d files; projects in the others are not used\n", maxProjectEntries)
+			return filepath.SkipAll
+		}
+		name := entry.Name()
+		switch {
+		case entry.IsDir() && rel != "." && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "target" || strings.Count(rel, string(filepath.Separator)) >= maxProjectLevels):
+			return filepath.SkipDir
+		case !entry.IsDir() && name == project.SettingsFile:
+			return s.addProject(filepath.Dir(file))
+		}
+		return nil
+	})
+}
+
+func (s *schemaSource) addProject(dir string) error {
+	label := s.app.shown(dir)
+	p, problems, err := project.Open(dir, label)
+	if err != nil {
+		return err
+	}
+	if p == nil || p.Kind != schema.Resource {
+		if p == nil {
+			s.app.notef("warning: the types of the project %s are not used: %v\n", label, problems.Err())
+		}
+		return nil
+	}
+	config, err := s.app.schemaConfig(s.ctx)
+	if err != nil {
+		return err
+	}
+	parsed, problems, err := p.Schema(config)
+	if err != nil || parsed == nil || problems.HasErrors() {
+		s.app.notef("warning: the schema of %s in %s has errors and is not used; run cfn validate there\n", p.TypeName, label)
+		return nil //nolint:nilerr // the project is left out
+	}
+	if s.projects[p.TypeName] != nil {
+		s.app.notef("warning: several projects have the type %s; that of %s is not used\n", p.TypeName, label)
+		return nil
+	}
+	s.projects[p.TypeName] = parsed
+	return nil
+}
+
+// A schemaSet is a folder or an archive of published schemas.
+type schemaSet struct {
+	shown   string
+	files   fs.FS
+	archive *zip.ReadCloser
+	byFile  map[string][]string // paths by the names of files without .json
+	index   map[string]string   // paths by the names of types; nil until all files were read
+}
+
+func openSchemaSet(ctx context.Context, name, shown string) (*schemaSet, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, missingFile(err, shown, "--schemas names a folder, a zip or a file of schemas, such as CloudformationSchema.zip of AWS")
+	}
+	s := &schemaSet{shown: shown, byFile: map[string][]string{}}
+	root := "."
+	switch {
+	case info.IsDir():
+		s.files = os.DirFS(name)
+	case strings.EqualFold(filepath.Ext(name), ".zip"):
+		if s.archive, err = zip.OpenReader(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", shown, err)
+		}
+		s.files = s.archive
+	default:
+		s.files, root = os.DirFS(filepath.Dir(name)), filepath.Base(name)
+	}
+	found := 0
+	err = fs.WalkDir(s.files, root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.IsDir() || !strings.EqualFold(path.Ext(file), ".json"):
+			return nil
+		}
+		if found++; found > maxImportFiles {
+			return fmt.Errorf("more than %d files", maxImportFiles)
+		}
+		key := strings.ToLower(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+		s.byFile[key] = append(s.byFile[key], file)
+		return nil
+	})
+	if err == nil && found == 0 {
+		err = errors.New("no .json files")
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("%s: %w", shown, err)
+	}
+	return s, nil
+}
+
+func (s *schemaSet) close() {
+	if s.archive != nil {
+		_ = s.archive.Close() // it was only read
+	}
+}
+
+// typeNameMember finds the name of the type in the text of a schema, without reading all of it as JSON.
+var typeNameMember = lazyregexp.New(`"typeName"\s*:\s*"([^"\\]+)"`)
+
+func (s *schemaSet) read(file string) (text, typeName string, err error) {
+	data, err := document.ReadFS(s.files, file, maxImportSchema)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", s.shown, err)
+	}
+	if found := typeNameMember.FindSubmatch(data); found != nil {
+		typeName = string(found[1])
+	}
+	return string(data), typeName, nil
+}
+
+// schema returns the schema of a type, "" if the set has none: it is in the file with the name of the type, or in any other.
+func (s *schemaSet) schema(ctx context.Context, typeName string) (string, error) {
+	for _, file := range s.byFile[schema.Hyphenated(typeName)] {
+		if text, name, err := s.read(file); err != nil || name == typeName {
+			return text, err
+		}
+	}
+	index, err := s.indexed(ctx)
+	if err != nil || index[typeName] == "" {
+		return "", err
+	}
+	text, _, err := s.read(index[typeName])
+	return text, err
+}
+
+// indexed reads all files for the names of their types.
+func (s *schemaSet) indexed(ctx context.Context) (map[string]string, error) {
+	if s.index != nil {
+		return s.index, nil
+	}
+	index, bytes := map[string]string{}, 0
+	for _, key := range slices.Sorted(maps.Keys(s.byFile)) {
+		file := s.byFile[key][0]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, name, err := s.read(file)
+		if err != nil {
+			return nil, err
+		}
+		if bytes += len(text); bytes > maxImportBytes {
+			return nil, fmt.Errorf("%s: more than %d MiB of schemas", s.shown, maxImportBytes>>20)
+		}
+		if name != "" && index[name] == "" {
+			index[name] = file
+		}
+	}
+	s.index = index
+	return index, nil
+}

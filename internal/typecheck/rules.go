@@ -1,0 +1,54 @@
+package typecheck
+
+import "github.com/formwork-dev/formwork/internal/diag"
+
+const refused = "CloudFormation refuses the properties before it creates any resource, with the words of the message."
+
+// Rules returns the table of what this package reports, in the order of the documentation.
+func Rules() []diag.Rule {
+	return []diag.Rule{
+		{
+			ID: "resource/unknown-property", Purpose: "A resource has only properties that the schema of its type has.", Why: refused,
+			Example: "wrong: Properties: {QueueNam: orders}\nright: Properties: {QueueName: orders}",
+		},
+		{ID: "resource/required", Purpose: "A resource has the properties that its type requires.", Why: refused},
+		{
+			ID: "resource/type", Purpose: "A property has the type of the schema, also if it is the result of a function.",
+			Why:     refused + " A string that reads as the required number or boolean is accepted. The result of a function may be known only while the stack is created, which then fails.",
+			Example: "wrong: SecurityGroupIds: !Ref Group\nright: SecurityGroupIds: [!Ref Group]",
+		},
+		{ID: "resource/enum", Purpose: "A property has one of the values that the schema allows.", Why: refused},
+		{ID: "resource/pattern", Purpose: "A property matches the pattern of the schema.", Why: refused},
+		{ID: "resource/length", Purpose: "A text has a length that the schema allows.", Why: refused},
+		{ID: "resource/items", Purpose: "A list has the number of items, and the items, that the schema allows.", Why: refused},
+		{ID: "resource/number", Purpose: "A number is within the bounds of the schema.", Why: refused},
+		{ID: "resource/combination", Purpose: "The properties match the alternatives of the schema.", Why: refused + " Some types require one of several properties, or exclude properties together."},
+		{
+			ID: "resource/attribute", Purpose: "Fn::GetAtt and Fn::Sub name an attribute that the type has.", Why: "CloudFormation fails the operation when it resolves the reference.",
+			Example: "wrong: !GetAtt Queue.ARN\nright: !GetAtt Queue.Arn",
+		},
+		{
+			ID: "resource/attribute-not-read-only", Severity: diag.Warning, Purpose: "Fn::GetAtt names a read-only property of a registered type.",
+			Why: "CloudFormation refuses other properties when it resolves the reference. Use the value that the template sets, or Ref for the identifier.",
+		},
+		{
+			ID: "resource/write-only-attribute", Severity: diag.Warning, Purpose: "Fn::GetAtt does not name a write-only property.",
+			Why: "The handler never returns the value, so that the reference fails or gives an old value.",
+		},
+		{ID: "resource/read-only", Severity: diag.Warning, Purpose: "A template does not set read-only properties.", Why: "CloudFormation ignores the value without a message."},
+		{ID: "resource/deprecated", Severity: diag.Info, Purpose: "A template does not set deprecated properties.", Why: "The publisher of the type may remove them in a later version."},
+		{ID: "resource/lifecycle", Severity: diag.Warning, Purpose: "The service of a type is not being shut down.", Why: "The schema of the type says so; new resources may be refused already."},
+		{
+			ID: "resource/unknown-type", Purpose: "The type of a resource exists.",
+			Why: "CloudFormation refuses the template. It is an error if all types of the namespace are known, else a warning, and only for a name that is nearly that of a known type.",
+		},
+		{
+			ID: "resource/not-checked", Severity: diag.Info, Purpose: "The schemas of all types of a template are known.",
+			Why: "The properties of other types are not checked. Pass their schemas with --schemas, or read them from the registry with --registry.",
+		},
+		{
+			ID: "resource/combinations", Severity: diag.Info, Purpose: "All combinations of conditions are checked.",
+			Why: "Beyond some hundreds of combinations of the parameters that decide conditions, the others are left out. Values of --parameter reduce them.",
+		},
+	}
+}
