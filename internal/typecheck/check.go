@@ -182,16 +182,17 @@ func (c *checker) resource(r *template.Resource, s *schema.Schema) {
 		if !scenario.Active(r) {
 			continue
 		}
-		scenario.Renew()
-		value, err := scenario.Properties(r, template.NoReferences{})
-		if err != nil {
+		value, ok := properties(scenario.Scope, r)
+		if !ok {
 			continue // the check of the template reports it
 		}
 		tried = append(tried, scenario)
 		p := &part{checker: c, resource: r, schema: s, scope: scenario.Scope, value: value}
 		for _, problem := range p.problems() {
 			_, text, _ := strings.Cut(problem.Message, ": ")
-			i := slices.IndexFunc(all, func(f *finding) bool { return f.problem.ID == problem.ID && f.problem.At == problem.At && f.text == text })
+			i := slices.IndexFunc(all, func(f *finding) bool {
+				return f.problem.ID == problem.ID && f.problem.At == problem.At && f.text == text
+			})
 			if i < 0 {
 				all, i = append(all, &finding{problem: problem, text: text}), len(all)
 			}
@@ -204,6 +205,31 @@ func (c *checker) resource(r *template.Resource, s *schema.Schema) {
 		f.problem.Message += when(f.scenarios, tried, uses.Conditions)
 		c.add(f.problem)
 	}
+}
+
+// properties evaluates the properties of a resource. One that cannot be evaluated, which the check of the template
+// reports, is not known.
+func properties(scope *template.Scope, r *template.Resource) (any, bool) {
+	scope.Renew()
+	value, err := scope.Properties(r, template.NoReferences{})
+	if err == nil {
+		return value, true
+	}
+	if template.FunctionName(r.Properties) != "" {
+		return nil, false
+	}
+	out := map[string]any{}
+	for _, m := range r.Properties.Distinct() {
+		scope.Renew()
+		value, err := scope.Evaluate(m.Value, template.NoReferences{}, "Resources", r.LogicalID, "Properties", m.Key)
+		switch {
+		case err != nil:
+			out[m.Key] = template.Unknown
+		case value != nil:
+			out[m.Key] = value
+		}
+	}
+	return out, true
 }
 
 // when says which conditions or parameters some of the scenarios have, "" for all of them.
