@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/zip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/simulate"
@@ -51,7 +51,7 @@ func (c *app) openSchemas(ctx context.Context, o *checkOptions) (_ *schemaSource
 		}
 	}()
 	for _, name := range o.schemas {
-		set, err := openSchemaSet(ctx, c.path(name), name)
+		set, err := openSchemaSet(ctx, c.path(name), name, o.region)
 		if err != nil {
 			return s, err
 		}
@@ -255,16 +255,17 @@ type schemaSet struct {
 	shown   string
 	files   fs.FS
 	archive *zip.ReadCloser
+	region  string
 	byFile  map[string][]string // paths by the names of files without .json
 	index   map[string]string   // paths by the names of types; nil until all files were read
 }
 
-func openSchemaSet(ctx context.Context, name, shown string) (*schemaSet, error) {
+func openSchemaSet(ctx context.Context, name, shown, region string) (*schemaSet, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, missingFile(err, shown, "--schemas names a folder, a zip or a file of schemas, such as CloudformationSchema.zip of AWS")
 	}
-	s := &schemaSet{shown: shown, byFile: map[string][]string{}}
+	s := &schemaSet{shown: shown, region: region, byFile: map[string][]string{}}
 	root := "."
 	switch {
 	case info.IsDir():
@@ -310,25 +311,51 @@ func (s *schemaSet) close() {
 	}
 }
 
-// typeNameMember finds the name of the type in the text of a schema, without reading all of it as JSON.
-var typeNameMember = lazyregexp.New(`"typeName"\s*:\s*"([^"\\]+)"`)
-
-func (s *schemaSet) read(file string) (text, typeName string, err error) {
-	data, err := document.ReadFS(s.files, file, maxImportSchema)
+func (s *schemaSet) read(file string) (text []byte, typeName string, err error) {
+	text, err = document.ReadFS(s.files, file, maxImportSchema)
 	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", s.shown, err)
+		return nil, "", fmt.Errorf("%s: %w", s.shown, err)
 	}
-	if found := typeNameMember.FindSubmatch(data); found != nil {
-		typeName = string(found[1])
+	return text, topText(text, "typeName"), nil
+}
+
+// topText returns a text of the object that a document is, without reading all of the document as JSON.
+func topText(data []byte, key string) string {
+	depth, last, isKey := 0, "", false // the last text of the object
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ':':
+			isKey = depth == 1
+		case '"':
+			end := i + 1
+			for end < len(data) && data[end] != '"' {
+				if data[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(data) {
+				return ""
+			}
+			text := string(data[i+1 : end])
+			if depth == 1 && isKey && last == key {
+				return text
+			}
+			last, isKey, i = text, false, end
+		}
 	}
-	return string(data), typeName, nil
+	return ""
 }
 
 // schema returns the schema of a type, "" if the set has none: it is in the file with the name of the type, or in any other.
 func (s *schemaSet) schema(ctx context.Context, typeName string) (string, error) {
 	for _, file := range s.byFile[schema.Hyphenated(typeName)] {
 		if text, name, err := s.read(file); err != nil || name == typeName {
-			return text, err
+			return string(text), err
 		}
 	}
 	index, err := s.indexed(ctx)
@@ -336,11 +363,36 @@ func (s *schemaSet) schema(ctx context.Context, typeName string) (string, error)
 		return "", err
 	}
 	text, _, err := s.read(index[typeName])
-	return text, err
+	return string(text), err
 }
 
-// indexed reads all files for the names of their types.
+// maxRegionIndex bounds the index of the types of a region.
+const maxRegionIndex = 1 << 20
+
+// regionIndex reads the index that the schemas of cfn-lint have for each region, nil if there is none.
+func (s *schemaSet) regionIndex() map[string]string {
+	for _, file := range s.byFile[s.region] {
+		var names map[string]string
+		data, err := document.ReadFS(s.files, file, maxRegionIndex)
+		if err != nil || path.Base(path.Dir(file)) != "providers" || json.Unmarshal(data, &names) != nil {
+			continue
+		}
+		index := map[string]string{}
+		for name, key := range names {
+			if files := s.byFile[key]; len(files) > 0 {
+				index[name] = files[0]
+			}
+		}
+		return index
+	}
+	return nil
+}
+
+// indexed finds the files of all types: all files are read, unless there is an index for the region.
 func (s *schemaSet) indexed(ctx context.Context) (map[string]string, error) {
+	if s.index == nil {
+		s.index = s.regionIndex()
+	}
 	if s.index != nil {
 		return s.index, nil
 	}
