@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -70,6 +71,18 @@ func TestCheckAgrees(t *testing.T) {
 	t.Logf("%d templates with faults", faulty)
 }
 
+// written is the deployment of a template without parameters.
+func written(t *testing.T, body string) (*plan.Deployment, error) {
+	t.Helper()
+	parsed, err := template.Parse("template", []byte(body), template.ParseOptions{})
+	if err != nil {
+		return nil, err
+	}
+	d := &plan.Deployment{Template: parsed, Parameters: &template.Parameters{}}
+	d.Scope, err = parsed.NewScope(template.ScopeInput{Parameters: d.Parameters, Pseudo: template.Pseudo{AccountID: "111111111111", Region: "us-east-1", StackName: "stack"}})
+	return d, err
+}
+
 // mutations are models with one fault each that people make.
 func mutations(s *schema.Schema, model map[string]any) map[string]map[string]any {
 	out := map[string]map[string]any{}
@@ -100,12 +113,12 @@ func agree(t *testing.T, s *schema.Schema, name string, model map[string]any) in
 		t.Fatal(err)
 	}
 	types := map[string]*operation.Type{typeName: {Name: typeName, Schema: s}}
-	d, err := newDeployment(t, string(body), nil, nil)
+	d, err := written(t, string(body))
 	if err != nil {
 		return 0 // it is no template, such as for a null
 	}
 	var engine []string
-	for _, p := range setProblems(PlanInput{Next: d, Types: types}) {
+	for _, p := range setProblems(planInput{plan.Input{Next: d}, types}) {
 		engine = append(engine, p.reason)
 	}
 	source := typecheck.Source{
@@ -143,7 +156,10 @@ func TestCheckAgreesOnAttributes(t *testing.T) {
 	}
 	for attribute, known := range map[string]bool{"Id": true, "Nested": true, "Nested.Arn": true, "ID": false, "Nested.Id": false, "Arn": false} {
 		body := fmt.Sprintf("Resources: {A: {Type: Acme::Net::Thing}}\nOutputs: {O: {Value: !Sub 'x-${A.%s}'}}", attribute)
-		d := deployment(t, body, nil)
+		d, err := written(t, body)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r := &run{next: d, prepared: &prepared{types: map[string]*operation.Type{"Acme::Net::Thing": {Name: "Acme::Net::Thing", Schema: s}}}}
 		found, err := typecheck.Check(t.Context(), d.Template, typecheck.Input{Parameters: &template.Parameters{}, Source: typecheck.Source{
 			Schema: func(string) (*schema.Schema, error) { return s, nil },
