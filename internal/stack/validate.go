@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/internal/typecheck"
@@ -70,7 +71,7 @@ func (r *run) requestedEarly() string {
 func (r *run) checkAttributes() string {
 	lacks := func(name, attribute string) bool {
 		typ := r.typeOf(name)
-		return typ != nil && attribute != "" && (!typecheck.HasAttribute(typ, attribute) || hides(typ, attribute))
+		return typ != nil && attribute != "" && !typecheck.HasAttribute(typ, attribute)
 	}
 	text := func(path []string, name, attribute string) string {
 		found := &plan.AttributeError{LogicalID: name, Type: r.next.Template.Resource(name).Type, Attribute: attribute}
@@ -107,12 +108,6 @@ func (r *run) typeOf(logicalID string) *schema.Schema {
 		return nil
 	}
 	return typ.Schema
-}
-
-// hides reports whether an attribute of a type can only be written.
-func hides(typ *schema.Schema, attribute string) bool {
-	at := strings.Split(attribute, ".")
-	return typ.IsWriteOnly(at) && !typ.IsReadOnly(at)
 }
 
 // A validationProblem is one that the validation before a deployment found.

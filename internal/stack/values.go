@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 )
 
 // values answer for the resources of a running stack and for other stacks.
@@ -28,7 +29,7 @@ func (v values) Ref(logicalID string) (any, bool) { return v.known().Ref(logical
 
 // GetAtt implements [template.References]. The name of an attribute may come from a parameter, which no check saw.
 func (v values) GetAtt(logicalID, attribute string) (any, bool, error) {
-	if typ := v.run.typeOf(logicalID); typ != nil && hides(typ, attribute) {
+	if typ := v.run.typeOf(logicalID); typ != nil && typecheck.Hides(typ, attribute) {
 		return nil, false, &plan.AttributeError{LogicalID: logicalID, Type: v.run.next.Template.Resource(logicalID).Type, Attribute: attribute}
 	}
 	return v.known().GetAtt(logicalID, attribute)

@@ -272,9 +272,9 @@ func (c *checker) attributes() {
 		case !HasAttribute(s, use.Attribute):
 			problem.ID, problem.Message = "resource/attribute", strings.TrimSuffix(AttributeText(r.Type, use.Attribute), ".")
 			problem.Hint = schema.DidYouMean(use.Attribute, attributeNames(s))
-		case s.IsWriteOnly(tokens):
-			problem.ID, problem.Severity = "resource/write-only-attribute", diag.Warning
-			problem.Message = fmt.Sprintf("the property %s of %s is write-only: its value cannot be read", use.Attribute, r.Type)
+			if Hides(s, use.Attribute) {
+				problem.Hint = "the property is write-only: its value cannot be read"
+			}
 		case !strings.HasPrefix(r.Type, "AWS::") && !s.IsReadOnly(tokens):
 			problem.ID, problem.Severity = "resource/attribute-not-read-only", diag.Warning
 			problem.Message = fmt.Sprintf("Requested attribute %s must be a readonly property in schema for %s", use.Attribute, r.Type)

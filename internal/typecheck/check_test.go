@@ -139,7 +139,7 @@ func TestReferences(t *testing.T) {
 		host + "Outputs: {O: {Value: !GetAtt H.Id}}":                                       "",
 		host + "Outputs: {O: {Value: !GetAtt H.ID}}":                                       `3:22 error Resource type Acme::Net::Host does not support attribute {ID} [attribute] did you mean "Id"?`,
 		host + "Outputs: {O: {Value: !Sub '${H.Idd}'}}":                                    `3:22 error Resource type Acme::Net::Host does not support attribute {Idd} [attribute] did you mean "Id"?`,
-		host + "Outputs: {O: {Value: !GetAtt H.Secret}}":                                   `3:22 warning the property Secret of Acme::Net::Host is write-only: its value cannot be read [write-only-attribute]`,
+		host + "Outputs: {O: {Value: !GetAtt H.Secret}}":                                   `3:22 error Resource type Acme::Net::Host does not support attribute {Secret} [attribute] the property is write-only: its value cannot be read`,
 		host + "Outputs: {O: {Value: !GetAtt H.Name}}":                                     `3:22 warning Requested attribute Name must be a readonly property in schema for Acme::Net::Host [attribute-not-read-only]`,
 		host + "Outputs: {O: {Value: !GetAtt H.Zones}}":                                    `3:22 error The Value field of every Outputs member must evaluate to a String and not a List [template/output-type]`,
 		host + "Outputs: {O: {Value: !Join [',', !GetAtt H.Zones]}}":                       "",

@@ -48,9 +48,15 @@ func Properties(s *schema.Schema, properties any) []Violation {
 	return out
 }
 
-// HasAttribute reports whether Fn::GetAtt can name an attribute of a type.
+// HasAttribute reports whether Fn::GetAtt can name an attribute of a type: not one that can only be written.
 func HasAttribute(s *schema.Schema, attribute string) bool {
-	return s.Property(strings.Split(attribute, ".")) != nil
+	return s.Property(strings.Split(attribute, ".")) != nil && !Hides(s, attribute)
+}
+
+// Hides reports whether an attribute of a type can only be written.
+func Hides(s *schema.Schema, attribute string) bool {
+	at := strings.Split(attribute, ".")
+	return s.IsWriteOnly(at) && !s.IsReadOnly(at)
 }
 
 // AttributeText is the refusal of an attribute that a type does not have.

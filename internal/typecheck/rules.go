@@ -24,16 +24,12 @@ func Rules() []diag.Rule {
 		{ID: "resource/number", Purpose: "A number is within the bounds of the schema.", Why: refused},
 		{ID: "resource/combination", Purpose: "The properties match the alternatives of the schema.", Why: refused + " Some types require one of several properties, or exclude properties together."},
 		{
-			ID: "resource/attribute", Purpose: "Fn::GetAtt and Fn::Sub name an attribute that the type has.", Why: "CloudFormation fails the operation when it resolves the reference.",
+			ID: "resource/attribute", Purpose: "Fn::GetAtt and Fn::Sub name an attribute that the type has, and that is not write-only.", Why: "CloudFormation fails the operation when it resolves the reference.",
 			Example: "wrong: !GetAtt Queue.ARN\nright: !GetAtt Queue.Arn",
 		},
 		{
 			ID: "resource/attribute-not-read-only", Severity: diag.Warning, Purpose: "Fn::GetAtt names a read-only property of a registered type.",
 			Why: "CloudFormation refuses other properties when it resolves the reference. Use the value that the template sets, or Ref for the identifier.",
-		},
-		{
-			ID: "resource/write-only-attribute", Severity: diag.Warning, Purpose: "Fn::GetAtt does not name a write-only property.",
-			Why: "The handler never returns the value, so that the reference fails or gives an old value.",
 		},
 		{ID: "resource/read-only", Severity: diag.Warning, Purpose: "A template does not set read-only properties.", Why: "CloudFormation ignores the value without a message."},
 		{ID: "resource/deprecated", Severity: diag.Info, Purpose: "A template does not set deprecated properties.", Why: "The publisher of the type may remove them in a later version."},
