@@ -12,10 +12,11 @@ import (
 //
 //  1. registered and activated types,
 //  2. those of the stack engine, such as nested stacks, and custom resources,
-//  3. those that are simulated because they are named in full,
-//  4. those that this server has the service for,
-//  5. those that are simulated because a pattern matches their names,
-//  6. those of resources that a server with other options made.
+//  3. those whose resources are made in an emulator,
+//  4. those that are simulated because they are named in full,
+//  5. those that this server has the service for,
+//  6. those that are simulated because a pattern matches their names,
+//  7. those of resources that a server with other options made.
 //
 // A type of which only the schema was imported is none of these: it is unknown here, and the
 // error says what to do about that. All members must be set.
@@ -23,7 +24,7 @@ import (
 // A resource stays where it was made: a served type also finds the resources that were simulated, and
 // the other way around.
 type Catalog struct {
-	Registered, Stacks, Custom, Builtin, Simulated, Left Types
+	Registered, Stacks, Custom, Delegated, Builtin, Simulated, Left Types
 
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
@@ -36,17 +37,18 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		Types
 		knows bool // its hint, if it has one, is the one that counts
 	}
-	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
+	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, false}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
+	const builtin, simulated = 4, 5
 	if c.Preferred(name) {
-		order[3], order[4] = order[4], order[3]
+		order[builtin], order[simulated] = order[simulated], order[builtin]
 	}
 	hint, final := "", false
 	for i, types := range order {
 		typ, err := types.Type(ctx, caller, name, version)
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
-			if err == nil && (i == 3 || i == 4) {
-				typ = staying(typ, order[7-i].Types)
+			if err == nil && (i == builtin || i == simulated) {
+				typ = staying(typ, order[builtin+simulated-i].Types)
 			}
 			return typ, err
 		}

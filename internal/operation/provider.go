@@ -44,6 +44,10 @@ type Type struct {
 	// Simulated marks a type without handlers that is driven by its schema. It is shown
 	// wherever its resources are shown, but not through the API.
 	Simulated bool
+
+	// Where says in which program a resource of the type is, for a type whose resources may be in another one
+	// than this server; "" for one that is not. It is nil for other types.
+	Where func(ctx context.Context, identifier string) (string, error)
 }
 
 // Provisionable reports whether resources of the type can be in a stack: a registered type needs handlers for
@@ -147,6 +151,9 @@ type Progress struct {
 	// Configured says, while IN_PROGRESS, that the configuration is applied and the
 	// resource is only becoming stable: those that depend on it may start.
 	Configured bool
+
+	// Stored means that the model of a READ is what was written last: nothing could be read.
+	Stored bool
 
 	ErrorCode string // of a FAILED operation: "NotFound", "Throttling"
 	Message   string // without secrets

@@ -1,0 +1,273 @@
+package delegate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
+)
+
+// Config sets up Delegates. Store, Schema and Ongoing must be set.
+type Config struct {
+	Store *store.Store
+	Rules []Rule // as ParseRules returns them
+
+	// Schema returns the published schema of a type, nil if it was not imported.
+	Schema func(ctx context.Context, typeName string) (*schema.Schema, error)
+
+	// Else are those who provide types without delegates, in the order in which they are asked. Resources that they
+	// made stay with them.
+	Else []operation.Types
+
+	// Ongoing reports whether the operation with a token is in progress.
+	Ongoing func(ctx context.Context, tx *store.Tx, token string) (bool, error)
+
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil is time.Now
+}
+
+// Delegates are the types whose resources are made in emulators.
+type Delegates struct {
+	config    Config
+	client    *http.Client
+	emulators map[string]*emulator // by URL
+
+	mu   sync.Mutex
+	used map[string]bool // types with resources in emulators
+}
+
+// New returns the delegates of a store.
+func New(ctx context.Context, config Config) (*Delegates, error) {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	d := &Delegates{config: config, client: newHTTP(), emulators: map[string]*emulator{}, used: map[string]bool{}}
+	for _, rule := range config.Rules {
+		if rule.URL != "" && d.emulators[rule.URL] == nil {
+			d.emulators[rule.URL] = newEmulator(rule.URL, d.client, config.Now)
+		}
+	}
+	var names []string
+	if err := config.Store.Read().NewSelect().Model((*resourceRow)(nil)).Distinct().Column("type_name").Scan(ctx, &names); err != nil {
+		return nil, fmt.Errorf("list delegated types: %w", err)
+	}
+	for _, name := range names {
+		d.used[name] = true
+	}
+	return d, nil
+}
+
+// Close ends the connections to emulators.
+func (d *Delegates) Close() error {
+	d.client.Transport.(bounded).next.CloseIdleConnections()
+	return nil
+}
+
+// noteType notes that there are resources of a type.
+func (d *Delegates) noteType(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.used[name] = true
+}
+
+func (d *Delegates) uses(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used[name]
+}
+
+// ours are the services that AWS::* leaves to this server: clients upload packages and templates to its S3, and
+// dynamic references and parameters of templates are resolved by the others.
+var ours = []string{"AWS::CloudFormation::", "AWS::S3::", "AWS::SSM::", "AWS::SecretsManager::"}
+
+// rule returns the rule for new resources of a type, nil if they are not delegated.
+func (d *Delegates) rule(name string) *Rule {
+	for i := range d.config.Rules {
+		rule := &d.config.Rules[i]
+		if !schema.MatchTarget(rule.Pattern, name) {
+			continue
+		}
+		if rule.URL == "" || strings.HasPrefix(name, ours[0]) || rule.Pattern == Everything && slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return nil
+		}
+		return rule
+	}
+	return nil
+}
+
+// Type implements operation.Types. A type that the emulator does not know is not delegated; while the emulator cannot
+// be reached it is, and its operations fail.
+func (d *Delegates) Type(ctx context.Context, caller awswire.Caller, name, _ string) (*operation.Type, error) {
+	unknown := &operation.UnknownTypeError{Name: name}
+	rule := d.rule(name)
+	if rule == nil && !d.uses(name) {
+		return nil, unknown
+	}
+	parsed, err := d.config.Schema(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case parsed == nil:
+		unknown.Hint = "import the schema of the type with cfn types import, so that it can be delegated"
+		return nil, unknown
+	}
+	if rule != nil && !d.uses(name) {
+		knows, err := d.emulators[rule.URL].provides(ctx, caller, name)
+		var refused *fault
+		switch {
+		case errors.As(err, &refused) && refused.code == invoke.InvalidRequest:
+			unknown.Hint = refused.message
+			return nil, unknown
+		case errors.As(err, &refused):
+			// A failure is not a reason to provide the type otherwise.
+		case err != nil:
+			return nil, err
+		case !knows:
+			unknown.Hint = fmt.Sprintf("the emulator at %s does not have the type; pass --simulate %s to simulate it", rule.URL, name)
+			return nil, unknown
+		}
+	}
+	return &operation.Type{Name: name, Schema: parsed, Provider: d, Where: d.where(caller, name)}, nil
+}
+
+// where returns the function that says where a resource of a type is.
+func (d *Delegates) where(caller awswire.Caller, name string) func(ctx context.Context, identifier string) (string, error) {
+	return func(ctx context.Context, identifier string) (string, error) {
+		row, err := d.locate(ctx, nil, operation.Request{Caller: caller, Type: name, Identifier: identifier})
+		if err != nil || row == nil {
+			return "", err
+		}
+		return row.where(), nil
+	}
+}
+
+// where says where the resource is.
+func (r *resourceRow) where() string {
+	name, version, _ := strings.Cut(r.Emulator, " ")
+	text := fmt.Sprintf("delegated to %s at %s", r.Emulator, r.Endpoint)
+	if _, measured := verified(kind{name, version})[r.TypeName]; !measured {
+		text += ", not verified"
+	}
+	if r.Kept != "" {
+		text += ", may have kept " + r.Kept
+	}
+	return text
+}
+
+// Mark says where new resources of a type are made, "" if they are not delegated. It does not call the emulator.
+func (d *Delegates) Mark(name string) string {
+	rule := d.rule(name)
+	if rule == nil {
+		return ""
+	}
+	of := d.emulators[rule.URL].lastKind()
+	text := fmt.Sprintf("delegated to %s at %s", cmp.Or(of.String(), "an emulator"), rule.URL)
+	if _, measured := verified(of)[name]; !measured {
+		text += ", not verified"
+	}
+	return text
+}
+
+const pageSize = 100
+
+// ListResources implements operation.Lister: the delegated resources of a type, in the order of their identifiers.
+func (d *Delegates) ListResources(ctx context.Context, request operation.ListRequest) (*operation.Page, error) {
+	limit := pageSize
+	if request.MaxResults > 0 {
+		limit = min(limit, request.MaxResults)
+	}
+	var rows []resourceRow
+	err := d.config.Store.Read().NewSelect().Model(&rows).
+		Where("account = ? AND region = ? AND type_name = ? AND stage IN (?, ?) AND identifier > ?", request.Caller.Account, request.Caller.Region, request.Type, ready, deleting, request.NextToken).
+		Order("identifier").Limit(int64(limit) + 1).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list delegated resources: %w", err)
+	}
+	page := &operation.Page{}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		page.NextToken = rows[limit-1].Primary
+	}
+	for i := range rows {
+		page.Resources = append(page.Resources, operation.Listed{Identifier: rows[i].Primary, Model: rows[i].model()})
+	}
+	return page, nil
+}
+
+// Expire deletes what creates left that were given up, and markers that are no longer used.
+func (d *Delegates) Expire(ctx context.Context, _ time.Time) error {
+	var rows []resourceRow
+	if err := d.config.Store.Read().NewSelect().Model(&rows).Where("stage IN (?, ?)", creating, failing).Limit(1000).Scan(ctx); err != nil {
+		return fmt.Errorf("list delegated resources: %w", err)
+	}
+	for i := range rows {
+		row := &rows[i]
+		ongoing := false
+		err := d.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			ongoing, err = d.config.Ongoing(ctx, tx, row.Token)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if e := d.emulators[row.Endpoint]; !ongoing && e != nil {
+			d.discard(ctx, e, row)
+		}
+	}
+	var markers []markerRow
+	if err := d.config.Store.Read().NewSelect().Model(&markers).Where("state = ?", markerUnused).Limit(1000).Scan(ctx); err != nil {
+		return fmt.Errorf("list the markers of emulators: %w", err)
+	}
+	for _, m := range markers {
+		if e := d.emulators[m.Endpoint]; e != nil {
+			if err := d.dropMarker(ctx, e, m.ID); err != nil {
+				d.config.Logger.WarnContext(ctx, "the stack of a marker could not be deleted", "url", e.url, "stack", m.stackName(), "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// discard deletes the stack of a resource and forgets it. A stack of that name that others created stays.
+func (d *Delegates) discard(ctx context.Context, e *emulator, row *resourceRow) {
+	client := e.cloudFormation(row.caller())
+	found, err := e.settle(ctx, client, row.stackRef())
+	if err == nil && found != nil && found.description == row.owner() {
+		err = e.deleteStack(ctx, client, found.id)
+	}
+	if err == nil {
+		err = d.forget(ctx, e, row)
+	}
+	if err != nil {
+		d.config.Logger.WarnContext(ctx, "a resource in an emulator could not be deleted", "url", e.url, "stack", row.StackName, "error", err)
+	}
+}
+
+// Clear deletes all resources in emulators, for a server whose data is deleted when it stops.
+func (d *Delegates) Clear(ctx context.Context) error {
+	var rows []resourceRow
+	if err := d.config.Store.Read().NewSelect().Model(&rows).Order("created_at DESC").Scan(ctx); err != nil {
+		return fmt.Errorf("list delegated resources: %w", err)
+	}
+	for i := range rows {
+		if e := d.emulators[rows[i].Endpoint]; e != nil && ctx.Err() == nil {
+			d.discard(ctx, e, &rows[i])
+		}
+	}
+	return ctx.Err()
+}
