@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy", "internal/typecheck"},
 	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
 	{"internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
-	{"internal/builtin", "internal/customtest", "internal/handlers", "internal/plan"},
+	{"internal/builtin", "internal/customtest", "internal/delegate", "internal/handlers", "internal/plan"},
 	{"internal/cloudcontrol", "internal/registry", "internal/stack"},
 	{"internal/stackset"},
 	{"internal/console", "internal/server"},

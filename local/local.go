@@ -124,6 +124,10 @@ type Config struct {
 	// /aws/service/. The others have made-up values.
 	PublicParameters map[string]string
 
+	// Delegate are types whose resources are made in an emulator of AWS that runs on this machine, as
+	// PATTERN[,PATTERN]=URL, or =none for those that are not. See package delegate for the order.
+	Delegate []string
+
 	// Functions are functions to run macros and to call by the Lambda Invoke API: NAME=DIR,
 	// NAME=BINARY or NAME=URL. They exist in every account and region.
 	Functions []string
@@ -214,6 +218,9 @@ func (c *CloudFormation) open(ctx context.Context) error {
 	if err := c.config.checkProxy(); err != nil {
 		return err
 	}
+	if err := c.config.leadDelegates(); err != nil {
+		return err
+	}
 	verifier, err := c.verifier()
 	if err != nil {
 		return err
@@ -280,6 +287,9 @@ func (c *CloudFormation) logDifferences() {
 	}
 	if len(config.Simulate) > 0 {
 		config.Logger.Warn("resources of types that match these patterns are simulated", "simulate", config.Simulate)
+	}
+	if len(config.Delegate) > 0 {
+		config.Logger.Warn("resources of types that match these patterns are made in emulators", "delegate", config.Delegate)
 	}
 }
 

@@ -48,6 +48,7 @@ type serverOptions struct {
 
 	TimeScale   float64
 	Simulate    []string
+	Delegate    []string
 	Functions   []string
 	MemoryLimit int64
 
@@ -70,7 +71,7 @@ func serveAsChild(options string) error {
 	config := local.ServerConfig{Address: o.Address, Config: local.Config{
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		HandlerEnv: []string{"REPORTS_DIR=" + o.reports()}, Mounts: []string{o.reports() + ":rw", o.Temporary + ":rw"},
-		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Functions: o.Functions, MemoryLimit: o.MemoryLimit,
+		Dir: o.Dir, Database: o.Database, TimeScale: o.TimeScale, Simulate: o.Simulate, Delegate: o.Delegate, Functions: o.Functions, MemoryLimit: o.MemoryLimit,
 	}}
 	if o.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.MemoryLimit)
@@ -124,6 +125,9 @@ func startProcess(t testing.TB, o serverOptions) (*process, error) {
 		}
 		for _, pattern := range o.Simulate {
 			args = append(args, "--simulate", pattern)
+		}
+		for _, rule := range o.Delegate {
+			args = append(args, "--delegate", rule)
 		}
 		for _, function := range o.Functions {
 			args = append(args, "--function", function)

@@ -321,9 +321,12 @@ func (p *proxy) endpointOf(host string) *url.URL {
 }
 
 // allows reports whether the user lets clients reach a host. Others than handlers reach this machine anyway.
-func (p *proxy) allows(host string) bool {
+func (p *proxy) allows(host string) bool { return allows(p.allowed, host) }
+
+// allows reports whether a host is one of those, in lower case, that are allowed.
+func allows(allowed []string, host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return slices.ContainsFunc(p.allowed, func(allowed string) bool {
+	return slices.ContainsFunc(allowed, func(allowed string) bool {
 		below, open := strings.CutPrefix(allowed, "*")
 		return host == allowed || open && strings.HasSuffix(host, below)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/console"
 	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/delegate"
 	"github.com/formwork-dev/formwork/internal/events"
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
@@ -75,10 +76,11 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 	shelf := simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: served, Now: now})
 	c.shelf = shelf
+	var delegates *delegate.Delegates // below: it passes on to types of engines
 	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
 	extensions := registry.New(registry.Config{
 		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: references.Resolve, Credentials: keys.of, Deliver: objects.deliver,
-		Imported: shelf, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
+		Imported: shelf, Delegated: func(typeName string) string { return delegates.Mark(typeName) }, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
 	})
 
 	// What calls functions by their names.
@@ -117,7 +119,11 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 
 	// What depends on each other in both directions.
-	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred}
+	delegates, err = c.delegates(ctx, shelf, objects, []operation.Types{own, shelf}, operations)
+	if err != nil {
+		return err
+	}
+	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())
@@ -141,7 +147,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		Authority: c.authority(), Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		MemoryLimit: config.MemoryLimit, Live: config.live, BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
 		Figures:   &server.Figures{Handlers: pool.Running, Registry: extensions.Busy, WakeUps: c.store.Waiting, StoreSize: c.store.Size},
-		TimeScale: scale, Simulate: config.Simulate, Version: config.Version, Tracer: tracer, Logger: logger, Now: now,
+		TimeScale: scale, Simulate: config.Simulate, Delegate: config.Delegate, Version: config.Version, Tracer: tracer, Logger: logger, Now: now,
 	})
 	c.atEnd(c.server.Wait)
 	c.atEnd(func(context.Context) error { c.server.StopInvocations(); return nil })
@@ -150,7 +156,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	workers, err := c.store.SweepHourly(ctx, store.Sweep{
 		Expire: []func(context.Context, time.Time) error{
 			buckets.Expire, c.services.Expire, extensions.Expire, operations.Expire, requests.Expire, hooks.Expire, tokens.Expire,
-			custom.Expire, deployed.Expire, machines.Expire, sets.Expire,
+			custom.Expire, deployed.Expire, machines.Expire, sets.Expire, delegates.Expire,
 		},
 		Keeps: []func(context.Context, string) (bool, error){buckets.Keeps, extensions.KeepsBlob, deployed.KeepsBlob},
 	})

@@ -52,14 +52,14 @@ OTEL_EXPORTER_OTLP_ENDPOINT is set, traces are sent to it.`
 
 // serveOptions are the options of cfn serve.
 type serveOptions struct {
-	address, lambdaAddress, data, database, region, account, auth string
-	secretsKey, simulateSignals                                   string
-	hosts, handlerEnv, simulate, functions, publicParameters      []string
-	temporary, infrastructure, runLambda                          bool
-	setAdmins, allowHosts, endpoints                              []string
-	proxy                                                         bool
-	timeScale                                                     float64
-	memoryLimit                                                   string
+	address, lambdaAddress, data, database, region, account, auth      string
+	secretsKey, simulateSignals                                        string
+	hosts, handlerEnv, simulate, delegate, functions, publicParameters []string
+	temporary, infrastructure, runLambda                               bool
+	setAdmins, allowHosts, endpoints                                   []string
+	proxy                                                              bool
+	timeScale                                                          float64
+	memoryLimit                                                        string
 
 	sandbox       sandboxOptions
 	trustHandlers bool
@@ -118,6 +118,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
 	flags.Var(&enum{&opts.simulateSignals, []string{"on", "off"}}, "simulate-signals", "whether resources that only simulated resources could signal are complete without signals, `MODE` on (the default) or off")
 	flags.StringArrayVar(&opts.publicParameters, "public-parameter", nil, "give a public parameter of Systems Manager a value, `NAME=VALUE`, such as /aws/service/ecs/optimized-ami/amazon-linux-2023/recommended/image_id=ami-0abc (may be repeated)")
+	flags.StringArrayVar(&opts.delegate, "delegate", nil, "make resources of AWS types in an emulator that runs on this machine, `PATTERN=URL`, such as AWS::SQS::*=http://127.0.0.1:4567 (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))
 	flags.StringArrayVar(&opts.functions, "function", nil, "run a function for macros, custom resources and Lambda Invoke, `NAME=DIR|BINARY|URL` (may be repeated)")
 	flags.StringSliceVar(&opts.setAdmins, "stack-set-admin", nil, "with --auth, let the stack sets of `ACCOUNT` create stacks in other accounts; repeatable")
@@ -150,7 +151,7 @@ func (o *serveOptions) config(ctx context.Context, c *app, set func(string) bool
 	config := local.ServerConfig{
 		Address: o.address, LambdaAddress: o.lambdaAddress, LambdaOptional: !set("lambda-address"),
 		Config: local.Config{
-			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, AwaitSignals: o.simulateSignals == "off", TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
+			Database: o.database, Region: o.region, Account: o.account, Hosts: o.hosts, Simulate: o.simulate, Delegate: o.delegate, AwaitSignals: o.simulateSignals == "off", TimeScale: o.timeScale, RunLambda: o.runLambda, StackSetAdmins: o.setAdmins,
 			AllowHosts: o.allowHosts, Endpoints: o.endpoints, Version: c.Version, Environ: c.Environ, Logger: c.serverLog(),
 		},
 	}
@@ -285,8 +286,9 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 
 			TimeScale float64  `json:"timeScale"` // delays are divided by it
 			Simulate  []string `json:"simulate"`  // patterns of types; may be null
+			Delegate  []string `json:"delegate"`  // patterns of types with the URLs of emulators; may be null
 			Limits    string   `json:"limits"`    // how those of handlers are enforced
-		}{server.URL(), server.ConsoleURL(), server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate, server.Limits()})
+		}{server.URL(), server.ConsoleURL(), server.LambdaURL(), config.Region, config.Account, config.Dir, os.Getpid(), config.TimeScale, config.Simulate, config.Delegate, server.Limits()})
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
@@ -308,6 +310,9 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 		}
 		for _, line := range simulated {
 			c.printf("  simulated %s\n", line)
+		}
+		if len(config.Delegate) > 0 {
+			c.printf("  delegated %s\n", strings.Join(config.Delegate, ", "))
 		}
 		env := "cfn env"
 		if server.URL() != "http://"+defaultServeAddress {

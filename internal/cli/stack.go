@@ -135,6 +135,7 @@ type listedResource struct {
 	Reason       string    `json:"reason"`
 	Updated      time.Time `json:"updated"`
 	Simulated    bool      `json:"simulated"`        // by cfn serve: there is nothing behind it
+	By           string    `json:"by,omitempty"`     // the emulator that it is in
 	Module       string    `json:"module,omitempty"` // logical IDs of the modules that it comes from, the innermost first
 }
 
@@ -147,10 +148,13 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 			}
 			found = append(found, listedResource{
 				aws.ToString(s.LogicalResourceId), aws.ToString(s.PhysicalResourceId), aws.ToString(s.ResourceType), string(s.ResourceStatus),
-				aws.ToString(s.ResourceStatusReason), aws.ToTime(s.LastUpdatedTimestamp), false, moduleOf(s.ModuleInfo),
+				aws.ToString(s.ResourceStatusReason), aws.ToTime(s.LastUpdatedTimestamp), false, "", moduleOf(s.ModuleInfo),
 			})
 		}
 		if err := c.markSimulated(ctx, r, found); err != nil {
+			return err
+		}
+		if err := c.markDelegated(ctx, r, found); err != nil {
 			return err
 		}
 		if c.format == "json" {
@@ -169,6 +173,9 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 				mark := ""
 				if row.Simulated {
 					mark = " (simulated)"
+				}
+				if row.By != "" {
+					mark = " (" + row.By + ")"
 				}
 				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(flat(row.PhysicalID), "-"))
 				if modules {
@@ -203,6 +210,26 @@ func (c *app) markSimulated(ctx context.Context, r *submit.Remote, resources []l
 	}
 	for i := range resources {
 		resources[i].Simulated = slices.Contains(simulated, resources[i].ResourceType)
+	}
+	return nil
+}
+
+// markDelegated marks the resources that a local server made in an emulator.
+func (c *app) markDelegated(ctx context.Context, r *submit.Remote, resources []listedResource) error {
+	names := make([]submit.DelegatedResource, len(resources))
+	for i, resource := range resources {
+		names[i] = submit.DelegatedResource{TypeName: resource.ResourceType, Identifier: resource.PhysicalID}
+	}
+	delegated, err := r.Delegated(ctx, names)
+	if err != nil {
+		return c.serviceError(err)
+	}
+	for i, resource := range resources {
+		for _, found := range delegated {
+			if found.TypeName == resource.ResourceType && found.Identifier == resource.PhysicalID {
+				resources[i].By = found.Where
+			}
+		}
 	}
 	return nil
 }

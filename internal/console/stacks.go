@@ -274,10 +274,13 @@ func (c *Console) stackMark(s *stream, place awswire.Place, name string) (stack.
 	return mark, err
 }
 
-// simulatedWords marks a resource that is simulated.
+// simulatedWords marks a resource that is simulated, or in an emulator.
 func simulatedWords(x *stack.ResourceState) string {
 	if x.Simulated {
 		return ", simulated"
+	}
+	if x.Where != "" {
+		return ", " + x.Where
 	}
 	return ""
 }

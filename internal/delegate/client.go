@@ -20,7 +20,7 @@ import (
 const (
 	maxAnswer      = 4 << 20          // bytes of one answer of an emulator
 	requestTimeout = 30 * time.Second // of one request
-	connectTimeout = 3 * time.Second
+	connectTimeout = 10 * time.Second
 )
 
 // Codes of failures that package invoke does not name.
@@ -39,7 +39,8 @@ func newHTTP() *http.Client {
 	return &http.Client{
 		Transport: bounded{&http.Transport{
 			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: maxAtOnce, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
+			TLSHandshakeTimeout: connectTimeout, MaxResponseHeaderBytes: 64 << 10,
+			DisableKeepAlives: true, // emulators close idle connections while they are used again
 		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       requestTimeout,

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,7 @@ const queue = `{
 		"Size": {"type": "integer"},
 		"Password": {"type": "string"},
 		"Policy": {"type": "object"},
+		"Code": {"type": "object"},
 		"QueueUrl": {"type": "string"},
 		"Arn": {"type": "string"},
 		"Lacking": {"type": "string"},
@@ -56,12 +59,14 @@ var caller = awswire.Caller{Place: awswire.Place{Account: "111122223333", Region
 type bench struct {
 	*delegate.Delegates
 	t     *testing.T
-	fake  *fake
+	fake  *fixtures.Emulator
 	store *store.Store
 	log   bytes.Buffer
 	other operation.Types
 	rules []string
 	live  map[string]bool // tokens of operations in progress
+
+	schema func(ctx context.Context, name string) (*schema.Schema, error)
 }
 
 func open(t *testing.T, place fixtures.Place) *bench {
@@ -71,7 +76,14 @@ func open(t *testing.T, place fixtures.Place) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
-	b := &bench{t: t, fake: newFake(t), store: opened, live: map[string]bool{}}
+	b := &bench{t: t, fake: fixtures.NewEmulator(t), store: opened, live: map[string]bool{}}
+	b.schema = func(_ context.Context, name string) (*schema.Schema, error) {
+		if name == "AWS::SQS::Missing" {
+			return nil, nil
+		}
+		parsed, problems := schema.Load("queue.json", []byte(strings.ReplaceAll(queue, queueType, name)), schema.Config{Kind: schema.Resource})
+		return parsed, problems.Err()
+	}
 	b.rules = []string{"AWS::SQS::*=" + b.fake.URL}
 	b.restart()
 	return b
@@ -86,12 +98,12 @@ func (b *bench) restart() {
 	}
 	config := delegate.Config{
 		Store: b.store, Rules: rules, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
-		Schema: func(_ context.Context, name string) (*schema.Schema, error) {
-			if name == "AWS::SQS::Missing" {
-				return nil, nil
+		Schema: b.schema,
+		Object: func(_ context.Context, of awswire.Caller, bucket, key, _ string) (io.ReadCloser, error) {
+			if of.Account != caller.Account || bucket != "ours" {
+				return nil, awswire.Errorf("NoSuchBucket", 404, "The specified bucket does not exist")
 			}
-			parsed, problems := schema.Load("queue.json", []byte(strings.ReplaceAll(queue, queueType, name)), schema.Config{Kind: schema.Resource})
-			return parsed, problems.Err()
+			return io.NopCloser(strings.NewReader("content of " + key)), nil
 		},
 		Ongoing: func(_ context.Context, _ *store.Tx, token string) (bool, error) { return b.live[token], nil },
 	}
@@ -101,7 +113,6 @@ func (b *bench) restart() {
 	if b.Delegates, err = delegate.New(b.t.Context(), config); err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { _ = b.Close() })
 }
 
 func request(action invoke.Action, token, identifier string, desired map[string]any) operation.Request {
@@ -151,7 +162,7 @@ func (b *bench) fails(r operation.Request, code, text string) {
 // empty requires that nothing is left in the emulator.
 func (b *bench) empty() {
 	b.t.Helper()
-	if stacks, resources := b.fake.left(); stacks != 0 || resources != 0 {
+	if stacks, resources := b.fake.Left(); stacks != 0 || resources != 0 {
 		b.t.Errorf("%d stacks and %d resources are left in the emulator", stacks, resources)
 	}
 }
@@ -171,8 +182,8 @@ func TestLifecycle(t *testing.T) {
 			}
 			// A create that is repeated finds its own resource, also after a restart of this server.
 			b.restart()
-			if again := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Size": 3})); again.Identifier != made.Identifier || b.fake.made != 1 {
-				t.Errorf("%s, %d were made", again.Identifier, b.fake.made)
+			if again := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Size": 3})); again.Identifier != made.Identifier || b.fake.Made != 1 {
+				t.Errorf("%s, %d were made", again.Identifier, b.fake.Made)
 			}
 			b.fails(request(invoke.Create, "c2", "", map[string]any{"QueueName": "orders"}), "AlreadyExists", "with identifier 'orders' already exists")
 
@@ -214,13 +225,13 @@ func TestLostAnswers(t *testing.T) {
 			t.Run(fmt.Sprint(action, nth), func(t *testing.T) {
 				b := open(t, fixtures.Stores(t)[0])
 				retried := func(r operation.Request) operation.Progress {
-					before := b.fake.calls[action]
+					before := b.fake.Calls[action]
 					for range 10 {
-						b.fake.mu.Lock()
-						if b.fake.calls[action] == before+nth {
-							b.fake.lost[action] = 1
-						}
-						b.fake.mu.Unlock()
+						b.fake.Change(func() {
+							if b.fake.Calls[action] == before+nth {
+								b.fake.Lost[action] = 1
+							}
+						})
 						progress := b.run(r)
 						if progress.ErrorCode != "NetworkFailure" {
 							return progress
@@ -232,8 +243,8 @@ func TestLostAnswers(t *testing.T) {
 				}
 				made := retried(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
 				retried(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders", "Size": 4}))
-				if b.fake.made != 1 {
-					t.Errorf("%d were made", b.fake.made)
+				if b.fake.Made != 1 {
+					t.Errorf("%d were made", b.fake.Made)
 				}
 				if gone := retried(request(invoke.Delete, "d1", made.Identifier, nil)); gone.Status != types.OperationStatusSuccess && gone.ErrorCode != "NotFound" {
 					t.Errorf("%+v", gone)
@@ -249,7 +260,7 @@ func TestLostAnswers(t *testing.T) {
 
 func TestSlowStacks(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
-	b.fake.slow = map[string]int{"CreateStack": 3, "UpdateStack": 3}
+	b.fake.Slow = map[string]int{"CreateStack": 3, "UpdateStack": 3}
 	made := b.must(request(invoke.Create, "c1", "", map[string]any{"Size": 1}))
 	b.must(request(invoke.Update, "u1", made.Identifier, map[string]any{"Size": 2}))
 	b.must(request(invoke.Delete, "d1", made.Identifier, nil))
@@ -258,7 +269,7 @@ func TestSlowStacks(t *testing.T) {
 
 func TestCreateFails(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
-	b.fake.refuses = "The password hunter2 is too short"
+	b.fake.Refuses = "The password hunter2 is too short"
 	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Password": "hunter2"})
 	r.Secrets = map[secret.Reason][]string{"": {"hunter2"}}
 	b.fails(r, "GeneralServiceException", "is too short")
@@ -266,7 +277,7 @@ func TestCreateFails(t *testing.T) {
 		t.Error(progress.Message)
 	}
 	b.empty()
-	b.fake.refuses = "Queue orders already exists"
+	b.fake.Refuses = "Queue orders already exists"
 	b.fails(request(invoke.Create, "c2", "", map[string]any{"QueueName": "orders"}), "AlreadyExists", "already exists")
 	b.empty()
 }
@@ -277,9 +288,9 @@ func TestUpdateFails(t *testing.T) {
 	change := func(token string) operation.Request {
 		return request(invoke.Update, token, made.Identifier, map[string]any{"QueueName": "orders", "Size": 2})
 	}
-	b.fake.refuses = "too large"
+	b.fake.Refuses = "too large"
 	b.fails(change("u1"), "GeneralServiceException", "too large")
-	b.fake.refuses, b.fake.ignores = "", true
+	b.fake.Refuses, b.fake.Ignores = "", true
 	r := request(invoke.Update, "u3", made.Identifier, map[string]any{"QueueName": "orders", "Size": 3})
 	b.fails(r, "GeneralServiceException", "accepted the update, but did not change Size")
 	// A rollback cannot fail for that; it is said where the resource is.
@@ -297,7 +308,7 @@ func TestUpdateFails(t *testing.T) {
 	if !strings.Contains(b.log.String(), "may have kept") {
 		t.Error(b.log.String())
 	}
-	b.fake.replaces, b.fake.ignores = true, false
+	b.fake.Replaces, b.fake.Ignores = true, false
 	b.fails(change("u2"), "GeneralServiceException", "replaced the resource http://queue/orders by http://queue/orders-2 instead of updating it")
 }
 
@@ -306,7 +317,7 @@ func TestRemovedProperties(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Delay": 9, "Size": 1}))
 	b.must(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders"}))
-	if text := b.fake.resources["111122223333/eu-west-1/orders"]; !strings.Contains(text, `"Delay":5`) || strings.Contains(text, "Size") {
+	if text := b.fake.Resources["111122223333/eu-west-1/orders"]; !strings.Contains(text, `"Delay":5`) || strings.Contains(text, "Size") {
 		t.Error(text)
 	}
 }
@@ -315,7 +326,7 @@ func TestEmulatorRestarted(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	first := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "a"}))
 	second := b.must(request(invoke.Create, "c2", "", map[string]any{"QueueName": "b"}))
-	b.fake.reset()
+	b.fake.Reset()
 	lost := "The emulator at " + b.fake.URL + " was restarted or reset; the 2 resources that were made in it are lost."
 	b.fails(request(invoke.Update, "u1", first.Identifier, map[string]any{"QueueName": "a", "Size": 1}), "GeneralServiceException", lost)
 	b.fails(request(invoke.Read, "r1", first.Identifier, nil), "NotFound", lost)
@@ -325,7 +336,7 @@ func TestEmulatorRestarted(t *testing.T) {
 	if !strings.Contains(b.log.String(), "nothing was deleted") {
 		t.Error(b.log.String())
 	}
-	if stacks, _ := b.fake.left(); stacks != 2 {
+	if stacks, _ := b.fake.Left(); stacks != 2 {
 		t.Errorf("%d stacks, want that of the resource and that of the marker", stacks)
 	}
 	b.must(request(invoke.Delete, "d3", third.Identifier, nil))
@@ -335,21 +346,21 @@ func TestEmulatorRestarted(t *testing.T) {
 // TestForeign checks that what others made is neither taken over nor deleted.
 func TestForeign(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
-	b.fake.resources["111122223333/eu-west-1/orders"] = "{}"
+	b.fake.Resources["111122223333/eu-west-1/orders"] = "{}"
 	b.fails(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}), "AlreadyExists", "'orders' already exists")
-	if stacks, resources := b.fake.left(); stacks != 0 || resources != 1 {
+	if stacks, resources := b.fake.Left(); stacks != 0 || resources != 1 {
 		t.Errorf("%d stacks, %d resources", stacks, resources)
 	}
 	made := b.must(request(invoke.Create, "c2", "", map[string]any{"QueueName": "mine"}))
-	b.fake.mu.Lock()
-	for _, s := range b.fake.stacks {
-		s.description = "of somebody else"
-	}
-	b.fake.mu.Unlock()
+	b.fake.Change(func() {
+		for _, s := range b.fake.Stacks {
+			s.Description = "of somebody else"
+		}
+	})
 	for _, action := range []invoke.Action{invoke.Update, invoke.Delete} {
 		b.fails(request(action, "x", made.Identifier, map[string]any{"QueueName": "mine"}), "InvalidRequest", "was not created by this server")
 	}
-	if stacks, resources := b.fake.left(); stacks != 2 || resources != 2 {
+	if stacks, resources := b.fake.Left(); stacks != 2 || resources != 2 {
 		t.Errorf("%d stacks, %d resources", stacks, resources)
 	}
 }
@@ -359,12 +370,12 @@ func TestSecretsAndFunctions(t *testing.T) {
 	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Password": "before hunter2 after hunter2", "Policy": map[string]any{"${Key}": "x", "Fn::Sub": "y"}})
 	r.Secrets = map[secret.Reason][]string{"": {"hunter2", "hunter"}}
 	b.must(r)
-	for _, s := range b.fake.stacks {
-		if strings.Contains(s.text, "hunter") {
-			t.Error(s.text)
+	for _, s := range b.fake.Stacks {
+		if strings.Contains(s.Text, "hunter") {
+			t.Error(s.Text)
 		}
-		if s.resource == "orders" && (len(s.parameters) != 1 || s.parameters["Secret0"] != "hunter2") {
-			t.Errorf("%v", s.parameters)
+		if s.Resource == "orders" && (len(s.Parameters) != 1 || s.Parameters["Secret0"] != "hunter2") {
+			t.Errorf("%v", s.Parameters)
 		}
 	}
 	for text, policy := range map[string]any{
@@ -374,6 +385,27 @@ func TestSecretsAndFunctions(t *testing.T) {
 		"have 60":            map[string]any{"a": strings.Repeat("x", 60000)},
 	} {
 		b.fails(request(invoke.Create, "c"+text, "", map[string]any{"Policy": policy}), "InvalidRequest", text)
+	}
+}
+
+// TestFiles checks that files of this server are copied for the emulator, and not left there.
+func TestFiles(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	properties := map[string]any{"QueueName": "orders", "Code": map[string]any{"S3Bucket": "ours", "S3Key": "code.zip"}}
+	made := b.must(request(invoke.Create, "c1", "", properties))
+	sent := b.fake.Resources["111122223333/eu-west-1/orders"]
+	if !strings.Contains(sent, `"S3Bucket":"formwork-`) || !strings.Contains(sent, `"S3Key":"asset"`) {
+		t.Error(sent)
+	}
+	if code := made.Model["Code"]; !cmp.Equal(code, properties["Code"]) {
+		t.Errorf("%v", code)
+	}
+	b.must(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders", "Code": map[string]any{"S3Bucket": "theirs", "S3Key": "code.zip"}}))
+	if sent = b.fake.Resources["111122223333/eu-west-1/orders"]; !strings.Contains(sent, `"S3Bucket":"theirs"`) {
+		t.Error(sent)
+	}
+	if !slices.Contains(b.fake.Put, "content of code.zip") || len(b.fake.Objects) != 0 {
+		t.Errorf("%q were put, %q are left", b.fake.Put, b.fake.Objects)
 	}
 }
 
@@ -396,7 +428,7 @@ func TestHostileAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, fixtures.Stores(t)[0])
 			made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
-			b.fake.broken = func(w http.ResponseWriter, r *http.Request) bool {
+			b.fake.Broken = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/_ministack/health" {
 					return false
 				}
@@ -406,7 +438,7 @@ func TestHostileAnswers(t *testing.T) {
 			for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
 				b.fails(request(action, "x", made.Identifier, map[string]any{"QueueName": "orders", "Size": 9}), of.code, of.text)
 			}
-			b.fake.broken = nil
+			b.fake.Broken = nil
 			b.must(request(invoke.Delete, "x", made.Identifier, nil))
 			b.empty()
 		})
@@ -416,7 +448,7 @@ func TestHostileAnswers(t *testing.T) {
 func TestStopped(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	ctx, cancel := context.WithCancel(t.Context())
-	b.fake.broken = func(_ http.ResponseWriter, r *http.Request) bool {
+	b.fake.Broken = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/_ministack/health" {
 			cancel()
 			panic(http.ErrAbortHandler)
@@ -482,7 +514,7 @@ func TestType(t *testing.T) {
 		}
 	}
 	// What is not ministack is refused, and what cannot be reached is not replaced by a simulation.
-	b.fake.version = ""
+	b.fake.Version = ""
 	b.restart()
 	_, err := b.Type(t.Context(), caller, queueType, "")
 	var unknown *operation.UnknownTypeError
@@ -501,27 +533,27 @@ func TestType(t *testing.T) {
 func TestExpire(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	b.must(request(invoke.Create, "c0", "", map[string]any{"QueueName": "bills"}))
-	b.fake.slow["CreateStack"] = 1000
+	b.fake.Slow["CreateStack"] = 1000
 	progress, err := b.Call(t.Context(), request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
 	if err != nil || progress.Status != types.OperationStatusInProgress {
 		t.Fatalf("%+v, %v", progress, err)
 	}
-	b.fake.mu.Lock()
-	for _, s := range b.fake.stacks {
-		s.left = 0
-	}
-	b.fake.mu.Unlock()
+	b.fake.Change(func() {
+		for _, s := range b.fake.Stacks {
+			s.Remaining = 0
+		}
+	})
 	b.live["c1"] = true
 	for _, want := range []int{2, 1} {
 		if err := b.Expire(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if _, resources := b.fake.left(); resources != want {
+		if _, resources := b.fake.Left(); resources != want {
 			t.Errorf("%d resources, want %d", resources, want)
 		}
 		b.live["c1"] = false
 	}
-	b.fake.slow = map[string]int{}
+	b.fake.Slow = map[string]int{}
 	b.must(request(invoke.Create, "c2", "", map[string]any{"QueueName": "orders"}))
 	if err := b.Clear(t.Context()); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (e *emulator) drift(ctx context.Context, client *cloudformation.Client, id 
 		case cfn.StackResourceDriftStatusInSync, cfn.StackResourceDriftStatusModified:
 			decoder := json.NewDecoder(strings.NewReader(aws.ToString(found.ActualProperties)))
 			decoder.UseNumber()
-			if decoder.Decode(&actual) == nil && actual != nil {
+			if decoder.Decode(&actual) == nil && len(actual) > 0 { // of some types it only knows that they exist
 				return actual, false, nil
 			}
 		}

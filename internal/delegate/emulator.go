@@ -235,8 +235,7 @@ func (e *emulator) reasons(ctx context.Context, client *cloudformation.Client, i
 	}
 	for _, event := range out.StackEvents { // the newest first
 		reason := aws.ToString(event.ResourceStatusReason)
-		failed := strings.HasSuffix(string(event.ResourceStatus), "_FAILED") || strings.HasSuffix(string(event.ResourceStatus), "ROLLBACK_IN_PROGRESS")
-		if failed && reason != "" {
+		if strings.HasSuffix(string(event.ResourceStatus), "_FAILED") && reason != "" {
 			return reason
 		}
 	}

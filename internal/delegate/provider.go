@@ -194,22 +194,32 @@ func (c *call) create(ctx context.Context) (operation.Progress, error) {
 	case failing, deleting:
 		return operation.Progress{}, c.fail(ctx)
 	}
-	stack, err := c.created(ctx, properties)
+	sent, done, err := c.staged(ctx, properties)
+	if err == nil {
+		var stack *remote
+		if stack, err = c.created(ctx, sent); err == nil {
+			err = c.finish(ctx, properties, sent, stack)
+		}
+	}
+	if !errors.Is(err, errPending) {
+		done()
+	}
 	if err != nil {
 		return operation.Progress{}, err
 	}
+	return c.succeed(c.row.model())
+}
+
+// finish ends a create whose stack exists.
+func (c *call) finish(ctx context.Context, properties, sent map[string]any, stack *remote) error {
 	if stack.status == string(cfn.StackStatusCreateComplete) || strings.HasPrefix(stack.status, "UPDATE_") {
-		model, err := c.complete(ctx, properties, stack)
-		if err != nil {
-			return operation.Progress{}, err
-		}
-		return c.succeed(model)
+		return c.complete(ctx, properties, sent, stack)
 	}
 	c.row.Stage, c.row.Reason = failing, c.emulator.why(ctx, c.client, stack)
 	if err := c.save(ctx, c.row, "stage", "reason"); err != nil {
-		return operation.Progress{}, err
+		return err
 	}
-	return operation.Progress{}, c.fail(ctx)
+	return c.fail(ctx)
 }
 
 // begin writes the row of a new resource, unless its name is taken.
@@ -302,21 +312,21 @@ func (c *call) created(ctx context.Context, properties map[string]any) (*remote,
 }
 
 // complete adds the attributes of a resource that was created, and ends its create.
-func (c *call) complete(ctx context.Context, properties map[string]any, stack *remote) (map[string]any, error) {
+func (c *call) complete(ctx context.Context, properties, sent map[string]any, stack *remote) error {
 	lacking := c.emulator.lacking(c.request.Type)
 	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { return lacking[a.name] })
-	stack, found, err := c.withAttributes(ctx, properties, wanted, stack)
+	stack, found, err := c.withAttributes(ctx, sent, wanted, stack)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	model := readOutputs(c.typ, maps.Clone(properties), stack.outputs, found)
 	c.row.Physical = c.refOf(model, stack.outputs[refOutput])
 	c.row.Primary = operation.IdentifierOf(c.typ, model)
 	if c.row.Physical == "" {
-		return nil, faultf(generalServiceException, "The emulator at %s created the resource without an identifier.", c.emulator.url)
+		return faultf(generalServiceException, "The emulator at %s created the resource without an identifier.", c.emulator.url)
 	}
 	c.row.Stage, c.row.Model = ready, encode(model)
-	return model, c.save(ctx, c.row, "physical_id", "identifier", "stage", "model")
+	return c.save(ctx, c.row, "physical_id", "identifier", "stage", "model")
 }
 
 // refOf is what Ref returns: what the emulator says, unless it is known to have another form.
@@ -452,8 +462,13 @@ func (c *call) update(ctx context.Context) (operation.Progress, error) {
 		}
 	}
 	kept := c.reset(properties, before)
+	sent, done, err := c.staged(ctx, properties)
+	defer done()
+	if err != nil {
+		return operation.Progress{}, err
+	}
 	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { _, found := a.at.Find(before); return !found })
-	text, err := stackOf(c.request, c.row.owner(), properties, wanted)
+	text, err := stackOf(c.request, c.row.owner(), sent, wanted)
 	if err != nil {
 		return operation.Progress{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -26,6 +27,9 @@ type Config struct {
 
 	// Schema returns the published schema of a type, nil if it was not imported.
 	Schema func(ctx context.Context, typeName string) (*schema.Schema, error)
+
+	// Object opens a file in the S3 of this server, which emulators do not see. Nil means that there is none.
+	Object func(ctx context.Context, caller awswire.Caller, bucket, key, version string) (io.ReadCloser, error)
 
 	// Else are those who provide types without delegates, in the order in which they are asked. Resources that they
 	// made stay with them.
@@ -72,12 +76,6 @@ func New(ctx context.Context, config Config) (*Delegates, error) {
 	return d, nil
 }
 
-// Close ends the connections to emulators.
-func (d *Delegates) Close() error {
-	d.client.Transport.(bounded).next.CloseIdleConnections()
-	return nil
-}
-
 // noteType notes that there are resources of a type.
 func (d *Delegates) noteType(name string) {
 	d.mu.Lock()
@@ -109,6 +107,22 @@ func (d *Delegates) rule(name string) *Rule {
 	}
 	return nil
 }
+
+// ServiceOf returns the emulator in which clients reach the service of a namespace, such as SQS: that of all of its
+// types, or of one of them if this server does not have the service; "" for none.
+func ServiceOf(rules []Rule, namespace string) string {
+	prefix := "AWS::" + namespace + "::"
+	for _, rule := range rules {
+		kept := rule.Pattern == Everything && slices.Contains(ours, prefix)
+		if schema.MatchTarget(rule.Pattern, prefix+"*") && !kept || strings.HasPrefix(rule.Pattern, prefix) && !slices.Contains(served, namespace) {
+			return rule.URL
+		}
+	}
+	return ""
+}
+
+// served are the namespaces whose services this server has.
+var served = []string{"Events", "Lambda", "Logs", "S3", "SNS", "SSM", "SecretsManager", "StepFunctions"}
 
 // Type implements operation.Types. A type that the emulator does not know is not delegated; while the emulator cannot
 // be reached it is, and its operations fail.

@@ -38,7 +38,8 @@ func TestCatalogOrder(t *testing.T) {
 			Registered: listed{label: "registered", names: []string{"all", "registered"}, hint: "register it", err: err},
 			Stacks:     listed{label: "stacks", names: []string{"all", "not-registered", "stacks"}},
 			Custom:     listed{label: "custom", names: []string{"all", "not-registered", "custom"}},
-			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "named"}},
+			Delegated:  listed{label: "delegated", names: []string{"all", "not-registered", "delegated", "served-delegated"}, hint: "delegate it"},
+			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "served-delegated", "named"}},
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
 			Left:       listed{label: "left", names: []string{"all", "left"}},
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
@@ -46,7 +47,7 @@ func TestCatalogOrder(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"all": "registered", "registered": "registered", "not-registered": "stacks", "stacks": "stacks", "custom": "custom",
-		"served": "builtin", "named": "simulated", "simulated": "simulated", "left": "left",
+		"served": "builtin", "delegated": "delegated", "served-delegated": "delegated", "named": "simulated", "simulated": "simulated", "left": "left",
 	} {
 		typ, err := catalog(nil).Type(t.Context(), awswire.Caller{}, name, "-1")
 		if err != nil || typ.Version != want+"-1" {

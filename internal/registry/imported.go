@@ -47,12 +47,18 @@ type importedFacts struct {
 	Handlers         map[string]json.RawMessage `json:"handlers"`
 }
 
-// facts reads a schema. One that cannot be read has no facts: it was checked when it was
+// facts reads the schema of a type. One that cannot be read has no facts: it was checked when it was
 // imported.
-func (t *importedType) facts() importedFacts {
+func (r *Registry) facts(t *importedType) importedFacts {
 	var facts importedFacts
 	_ = json.Unmarshal([]byte(t.Schema), &facts)
-	facts.Description = strings.TrimSpace(provisionedBy[t.By] + " " + facts.Description)
+	mark := provisionedBy[t.By]
+	if r.config.Delegated != nil {
+		if where := r.config.Delegated(t.TypeName); where != "" {
+			mark = "[" + where + "]"
+		}
+	}
+	facts.Description = strings.TrimSpace(mark + " " + facts.Description)
 	return facts
 }
 
@@ -106,7 +112,7 @@ func (r *Registry) describeImported(ctx context.Context, caller awswire.Caller, 
 	if t == nil {
 		return nil, refused
 	}
-	facts := t.facts()
+	facts := r.facts(t)
 	return &cloudformation.DescribeTypeOutput{
 		Arn: aws.String(importedARN(caller, t.TypeName).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName, Visibility: types.VisibilityPublic,
 		Schema: &t.Schema, Description: absent(facts.Description), SourceUrl: absent(facts.SourceURL), DocumentationUrl: absent(facts.DocumentationURL),
@@ -126,7 +132,7 @@ func (r *Registry) importedVersions(ctx context.Context, caller awswire.Caller, 
 	}
 	return []types.TypeVersionSummary{{
 		Arn: aws.String(importedARN(caller, t.TypeName).WithVersion(importedVersion).String()), Type: types.RegistryTypeResource, TypeName: &t.TypeName,
-		VersionId: aws.String(importedVersion), IsDefaultVersion: aws.Bool(true), Description: absent(t.facts().Description), TimeCreated: t.imported(),
+		VersionId: aws.String(importedVersion), IsDefaultVersion: aws.Bool(true), Description: absent(r.facts(t).Description), TimeCreated: t.imported(),
 	}}, nil
 }
 
@@ -148,7 +154,7 @@ func (r *Registry) importedSummaries(ctx context.Context, caller awswire.Caller,
 			if category == types.CategoryAwsTypes && !amazon || category == types.CategoryThirdParty && amazon {
 				continue
 			}
-			facts := t.facts()
+			facts := r.facts(t)
 			if !slices.Contains(q.provisioning, string(facts.provisioning())) {
 				continue
 			}

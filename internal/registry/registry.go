@@ -99,6 +99,9 @@ type Config struct {
 	// Imported are further public types. nil means none.
 	Imported *simulate.Shelf
 
+	// Delegated says in which emulator new resources of an imported type are made, "" if in none. Nil means none.
+	Delegated func(typeName string) string
+
 	// ManagedHooks are the Lambda Hooks and Guard Hooks. nil means none.
 	ManagedHooks *hook.ManagedHooks
 

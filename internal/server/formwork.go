@@ -35,6 +35,9 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 				found, err := registered.Suggest(ctx, caller, aws.ToString(in.TypeName))
 				return &SuggestTypeOutput{Regions: found.Regions, Near: found.Near}, err
 			}).Reading(),
+			awswire.Op("ListDelegated", func(ctx context.Context, caller awswire.Caller, in *ListDelegatedInput) (*ListDelegatedOutput, error) {
+				return listDelegated(ctx, types, caller, in)
+			}).Reading(),
 			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
 				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
 			}),
@@ -42,6 +45,7 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 		Constraints: map[string][]awswire.Constraint{
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListRetries":   {{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048}},
+			"ListDelegated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
 			"SuggestType":   {{Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500}},
 		},
@@ -154,4 +158,52 @@ type SuggestTypeInput struct {
 type SuggestTypeOutput struct {
 	Regions []string
 	Near    string
+}
+
+// ListDelegatedInput asks which of some resources are in an emulator.
+type ListDelegatedInput struct {
+	Resources []ResourceName
+}
+
+// A ResourceName names a resource of the caller.
+type ResourceName struct {
+	TypeName   *string
+	Identifier *string
+}
+
+// ListDelegatedOutput lists the resources that are in an emulator.
+type ListDelegatedOutput struct {
+	Resources []DelegatedResource
+}
+
+// A DelegatedResource is a resource in an emulator.
+type DelegatedResource struct {
+	TypeName   string
+	Identifier string
+	Where      string
+}
+
+func listDelegated(ctx context.Context, types operation.Types, caller awswire.Caller, in *ListDelegatedInput) (*ListDelegatedOutput, error) {
+	out := &ListDelegatedOutput{Resources: []DelegatedResource{}}
+	for _, name := range in.Resources {
+		typeName, identifier := aws.ToString(name.TypeName), aws.ToString(name.Identifier)
+		found, err := types.Type(ctx, caller, typeName, "")
+		var unknown *operation.UnknownTypeError
+		switch {
+		case errors.As(err, &unknown):
+			continue
+		case err != nil:
+			return nil, err
+		case found.Where == nil:
+			continue
+		}
+		where, err := found.Where(ctx, identifier)
+		if err != nil {
+			return nil, err
+		}
+		if where != "" {
+			out.Resources = append(out.Resources, DelegatedResource{typeName, identifier, where})
+		}
+	}
+	return out, nil
 }

@@ -43,9 +43,10 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 
 		TimeScale float64  `json:"timeScale,omitempty"` // delays of handlers are divided by it
 		Simulate  []string `json:"simulate,omitempty"`  // patterns of types that are simulated
+		Delegate  []string `json:"delegate,omitempty"`  // patterns of types whose resources are in emulators, with their URLs
 	}{
 		"formwork", s.config.Version, "ok", s.config.Default.Region, s.config.Default.Account, s.config.Verifier != nil,
-		s.config.TimeScale, s.config.Simulate,
+		s.config.TimeScale, s.config.Simulate, s.config.Delegate,
 	}
 	status := http.StatusOK
 	if err := s.checkup.state(s.config.Now(), s.config.Healthy); err != nil {

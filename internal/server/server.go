@@ -82,10 +82,11 @@ type Config struct {
 	// Types finds what provisions a type.
 	Types operation.Types
 
-	// TimeScale and Simulate are reported to clients: the scale of delays and the
+	// TimeScale, Simulate and Delegate are reported to clients: the scale of delays and the
 	// simulated types.
 	TimeScale float64
 	Simulate  []string
+	Delegate  []string
 
 	Tokens *operation.Tokens // of handlers that report their progress
 

@@ -81,6 +81,10 @@ func (f driftFinder) find(ctx context.Context, x *resourceRow) (driftRow, map[st
 		out.Status, out.Reason = types.StackResourceDriftStatusUnknown, cmp.Or(progress.Message, "The resource could not be read.")
 		return out, nil, nil
 	}
+	if progress.Stored {
+		out.Reason = reasonNotRead
+		return out, progress.Model, nil
+	}
 	model := progress.Model
 	if model == nil {
 		model = map[string]any{}

@@ -46,6 +46,7 @@ const (
 	reasonImportTags        = "Apply stack-level tags to imported resource if applicable."
 	reasonImportPolicy      = "CloudFormation is attempting to import some resources because they already exist in your account. The resources must have the DeletionPolicy attribute set to 'Retain' or 'RetainExceptOnCreate' in the template for successful import. The affected resources are %s"
 	reasonDriftFailed       = "Failed to detect drift on the following resource(s): %s"
+	reasonNotRead           = "The emulator that the resource is in cannot read it."
 	reasonDriftGone         = "The stack was deleted."
 	reasonRollbackRequested = "Rollback requested by user."
 )

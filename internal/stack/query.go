@@ -193,6 +193,7 @@ type ResourceState struct {
 	Reason                string
 	DependsOn             []string // logical ids, implied ones included
 	Simulated             bool     // no handler made it
+	Where                 string   // the emulator that it is in, "" if it is here
 	UpdatedAt             time.Time
 }
 
@@ -349,6 +350,12 @@ func (e *Engine) markTypes(ctx context.Context, caller awswire.Caller, resources
 		}
 		if typ != nil {
 			x.Simulated, x.DefaultVersion = typ.Simulated, typ.Version
+			if typ.Where != nil && x.PhysicalID != "" {
+				var err error
+				if x.Where, err = typ.Where(ctx, x.PhysicalID); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

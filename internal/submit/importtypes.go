@@ -72,6 +72,31 @@ func (r *Remote) Simulated(ctx context.Context, typeNames []string) ([]string, e
 	return out, nil
 }
 
+// A DelegatedResource is a resource that a local server made in an emulator.
+type DelegatedResource struct {
+	TypeName   string `json:"TypeName"`
+	Identifier string `json:"Identifier"`
+	Where      string `json:"Where,omitempty"`
+}
+
+// Delegated returns which of some resources a local server made in an emulator. At AWS none is.
+func (r *Remote) Delegated(ctx context.Context, resources []DelegatedResource) ([]DelegatedResource, error) {
+	if r.server == nil || len(r.server.Delegate) == 0 {
+		return nil, nil
+	}
+	var out []DelegatedResource
+	for part := range slices.Chunk(resources, 500) {
+		var found struct {
+			Resources []DelegatedResource `json:"Resources"`
+		}
+		if err := r.formwork(ctx, "ListDelegated", map[string]any{"Resources": part}, &found); err != nil {
+			return nil, err
+		}
+		out = append(out, found.Resources...)
+	}
+	return out, nil
+}
+
 // ConsoleURL is a URL that opens the console of a local server for the account of the caller. If the
 // server checks signatures, it works only once, within a minute. What is not a local server is a
 // *[ForeignError].

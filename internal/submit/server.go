@@ -20,6 +20,7 @@ type Server struct {
 
 	TimeScale float64  `json:"timeScale"` // what delays of handlers are divided by; 0 and 1 are not
 	Simulate  []string `json:"simulate"`  // patterns of the types that are simulated
+	Delegate  []string `json:"delegate"`  // patterns of the types whose resources are in emulators
 }
 
 // A ForeignError says that something else answers at an endpoint than a local server of

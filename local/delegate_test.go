@@ -1,0 +1,165 @@
+package local_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/local"
+)
+
+// keysTemplate is a template with some keys, whose schema this program has.
+func keysTemplate(n int) string {
+	var b strings.Builder
+	b.WriteString("Resources:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  Key%d: {Type: AWS::KMS::Key, Properties: {Description: key}}\n", i)
+	}
+	b.WriteString("Outputs: {Arn: {Value: !GetAtt Key0.Arn}}\n")
+	return b.String()
+}
+
+func TestDelegatedStack(t *testing.T) {
+	emulator := fixtures.NewEmulator(t)
+	c := newClients(t, startWith(t, local.Config{Delegate: []string{"AWS::KMS::*=" + emulator.URL}, Simulate: []string{"AWS::KMS::Key"}}))
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("keys"), TemplateBody: aws.String(keysTemplate(1))}); err != nil {
+		t.Fatal(err)
+	}
+	made := endOf(t, c, "keys")
+	if made.StackStatus != types.StackStatusCreateComplete || len(made.Outputs) != 1 || !strings.HasPrefix(*made.Outputs[0].OutputValue, "Arn of ") {
+		t.Fatalf("%s: %s, %+v", made.StackStatus, aws.ToString(made.StackStatusReason), made.Outputs)
+	}
+	described, err := c.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::KMS::Key")})
+	if want := "[delegated to ministack 1.5.33 at " + emulator.URL + "]"; err != nil || !strings.HasPrefix(*described.Description, want) {
+		t.Errorf("%+v, %v, want %s", described, err, want)
+	}
+	drift, err := c.DetectStackResourceDrift(t.Context(), &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("keys"), LogicalResourceId: aws.String("Key0")})
+	if err != nil || drift.StackResourceDrift.StackResourceDriftStatus != types.StackResourceDriftStatusNotChecked {
+		t.Errorf("%+v, %v: what was not read is not in sync", drift, err)
+	}
+	if _, err := c.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("keys")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the stack is deleted", func() bool { return gone(t, c, "keys") })
+	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 {
+		t.Errorf("%d stacks and %d resources are left", stacks, resources)
+	}
+}
+
+// TestDelegatedUntilTheEnd checks that a server without lasting data leaves nothing in an emulator, and that one does not
+// delegate to itself.
+func TestDelegatedUntilTheEnd(t *testing.T) {
+	emulator := fixtures.NewEmulator(t)
+	server, err := local.Open(t.Context(), local.Config{Delegate: []string{"AWS::KMS::*=" + emulator.URL}, Simulate: []string{"AWS::KMS::Key"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(server)
+	defer front.Close()
+	c := newClients(t, front.URL)
+	if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("keys"), TemplateBody: aws.String(keysTemplate(2))}); err != nil {
+		t.Fatal(err)
+	}
+	endOf(t, c, "keys")
+	if _, resources := emulator.Left(); resources != 2 {
+		t.Errorf("%d resources, want 2", resources)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 {
+		t.Errorf("%d stacks and %d resources are left", stacks, resources)
+	}
+	_, err = local.Open(t.Context(), local.Config{URL: "http://127.0.0.1:4566", Delegate: []string{"AWS::*=http://localhost:4566"}})
+	if err == nil || !strings.Contains(err.Error(), "is the address of this server") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDelegatedKill kills the server at each request to the emulator in turn: nothing is lost, doubled or left.
+func TestDelegatedKill(t *testing.T) {
+	const resources = 3
+	kills, _ := number(t, "FORMWORK_KILLS", 8)
+	emulator := fixtures.NewEmulator(t)
+	emulator.Slow = map[string]int{"CreateStack": 2}
+	options := serverOptions{Dir: t.TempDir(), Delegate: []string{"AWS::KMS::*=" + emulator.URL}, Simulate: []string{"AWS::KMS::Key"}, TimeScale: 10}
+	p := mustStart(t, options)
+	defer func() { p.kill() }()
+	// killAt has the server killed at a request after something has begun, and started again.
+	killAt := func(nth int, begin func(c clients)) {
+		hit, count := make(chan struct{}), 0
+		emulator.Change(func() {
+			emulator.Broken = func(http.ResponseWriter, *http.Request) bool {
+				if count++; count == nth {
+					close(hit)
+				}
+				return false
+			}
+		})
+		begin(newClients(t, p.url))
+		select {
+		case <-hit:
+		case <-time.After(30 * time.Second):
+			t.Logf("there are fewer than %d requests", nth)
+		}
+		p.kill()
+		p = mustStart(t, options)
+	}
+	for n := range (kills + 1) / 2 {
+		name := fmt.Sprint("keys", n)
+		killAt(1+(n*3)%20, func(c clients) {
+			if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: aws.String(keysTemplate(resources))}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if made := endOf(t, newClients(t, p.url), name); made.StackStatus != types.StackStatusCreateComplete {
+			t.Errorf("%s: %s", made.StackStatus, aws.ToString(made.StackStatusReason))
+		}
+		emulator.Change(func() {
+			if emulator.Made != (n+1)*resources {
+				t.Errorf("round %d: %d resources were made, want %d", n, emulator.Made, (n+1)*resources)
+			}
+		})
+		killAt(1+(n*2)%12, func(c clients) {
+			if _, err := c.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &name}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		c := newClients(t, p.url)
+		eventually(t, time.Minute, "the stack is deleted", func() bool { return gone(t, c, name) })
+		if _, left := emulator.Left(); left != 0 {
+			t.Errorf("round %d: %d resources are left", n, left)
+		}
+	}
+}
+
+// endOf waits for the end of an operation on a stack.
+func endOf(t *testing.T, c clients, name string) types.Stack {
+	t.Helper()
+	var last types.Stack
+	eventually(t, 2*time.Minute, "the operation on "+name+" ends", func() bool {
+		out, err := c.DescribeStacks(context.WithoutCancel(t.Context()), &cloudformation.DescribeStacksInput{StackName: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = out.Stacks[0]
+		return !strings.HasSuffix(string(last.StackStatus), "_IN_PROGRESS")
+	})
+	return last
+}
+
+// gone reports whether a stack does not exist.
+func gone(t *testing.T, c clients, name string) bool {
+	t.Helper()
+	_, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
+	return err != nil
+}
