@@ -432,6 +432,7 @@ func TestHostileAnswers(t *testing.T) {
 				if r.URL.Path == "/_ministack/health" {
 					return false
 				}
+				_, _ = io.Copy(io.Discard, r.Body) // else the connection is reset
 				of.answer(w)
 				return true
 			}

@@ -158,6 +158,12 @@ func (d *deployment) request(action invoke.Action, typeName, identifier string, 
 func (d *deployment) create(typeName string, properties map[string]any) bool {
 	desired, _ := d.resolve(properties).(map[string]any)
 	made := d.run(d.request(invoke.Create, typeName, "", desired))
+	for range 3 { // as operations are retried
+		if made.ErrorCode != "NetworkFailure" {
+			break
+		}
+		made = d.run(d.request(invoke.Create, typeName, "", desired))
+	}
 	if made.Status != types.OperationStatusSuccess {
 		d.t.Errorf("create %s: %s: %s", typeName, made.ErrorCode, made.Message)
 		return false
