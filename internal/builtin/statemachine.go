@@ -59,7 +59,7 @@ func definitionOf(c *call) (string, error) {
 	if given != 1 {
 		return "", invalid("Property validation failure: [Exactly one of DefinitionString, Definition and DefinitionS3Location must be specified]")
 	}
-	text, err := c.text("DefinitionString"), error(nil)
+	text := c.text("DefinitionString")
 	switch {
 	case c.desired["Definition"] != nil:
 		written, err := json.Marshal(c.desired["Definition"])
@@ -68,9 +68,11 @@ func definitionOf(c *call) (string, error) {
 		}
 		text = string(written)
 	case c.desired["DefinitionS3Location"] != nil:
-		if text, err = storedDefinition(c, anyMapOf(c.desired["DefinitionS3Location"])); err != nil {
+		stored, err := storedDefinition(c, anyMapOf(c.desired["DefinitionS3Location"]))
+		if err != nil {
 			return "", err
 		}
+		text = stored
 	}
 	values := anyMapOf(c.desired["DefinitionSubstitutions"])
 	return substitution.ReplaceAllStringFunc(text, func(key string) string {

@@ -176,11 +176,9 @@ func (c *Console) cancelUpdate(w http.ResponseWriter, r *http.Request, p *page) 
 
 func (c *Console) continueRollback(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	return c.actOnStack(w, r, p, "rolling", func(ctx context.Context, arn *string) error {
-		in := &cloudformation.ContinueUpdateRollbackInput{StackName: arn}
-		for _, id := range strings.Fields(strings.ReplaceAll(r.PostForm.Get("skip"), ",", " ")) {
-			in.ResourcesToSkip = append(in.ResourcesToSkip, id)
-		}
-		_, err := c.config.Stacks.ContinueUpdateRollback(ctx, c.caller(p), in)
+		_, err := c.config.Stacks.ContinueUpdateRollback(ctx, c.caller(p), &cloudformation.ContinueUpdateRollbackInput{
+			StackName: arn, ResourcesToSkip: strings.Fields(strings.ReplaceAll(r.PostForm.Get("skip"), ",", " ")),
+		})
 		return err
 	})
 }

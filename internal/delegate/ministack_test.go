@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -78,7 +79,7 @@ var publishedSchemas = sync.OnceValues(func() (map[string]string, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "data", "schemas", "resources", "*.json"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("cfn-lint has no schemas: %v", err)
+		return nil, errors.Join(errors.New("cfn-lint has no schemas"), err)
 	}
 	schemas := map[string]string{}
 	name := regexp.MustCompile(`(?m)^ "typeName": "([^"]+)"`)

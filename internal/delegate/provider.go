@@ -348,7 +348,7 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			return nil, nil, err
 		}
 		changed, err := c.emulator.updateStack(ctx, c.client, stack.id, text)
-		reason := ""
+		var reason string
 		if err != nil {
 			var refused *fault
 			if !errors.As(err, &refused) || refused.code.Retriable() {

@@ -135,7 +135,7 @@ func (p *part) functions(value any, at document.Pointer, out *diag.List) {
 	if place.Value == nil || place.Inside {
 		return
 	}
-	got := ""
+	var got string
 	switch kind := p.result(place.Value); {
 	case kind == template.ListResult && !p.schema.Allows(at, "array"):
 		got = "array"
