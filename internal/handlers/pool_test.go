@@ -327,9 +327,9 @@ func TestRuntimes(t *testing.T) {
 		{"sh", "provided.al2023", "bootstrap", map[string]string{"bootstrap": "#!/bin/sh\n" + roleVar + "=handler exec '" + self + "'\n"}, `"status":"SUCCESS"`},
 		{"sh", "go1.x", "bin/main", map[string]string{"bin/main": "#!/bin/sh\n" + roleVar + "=handler exec '" + self + "'\n"}, `"status":"SUCCESS"`},
 		{"python3", "python3.11", "pkg.app.handler", map[string]string{"pkg/app.py": "import os\ndef handler(e, c): return [os.environ.get(n) for n in " + names + "]"},
-			`["http://127.0.0.1:4566", "111122223333", "test", "eu-central-1", "Acme-Test-Thing", "things"]`},
+			`["http://127.0.0.1:4566", "111122223333", "` + lambda.DummySecret + `", "eu-central-1", "Acme-Test-Thing", "things"]`},
 		{"node", "nodejs20.x", "dist/app.handler", map[string]string{"dist/app.js": "exports.handler = async () => " + names + ".map((n) => process.env[n])"},
-			`["http://127.0.0.1:4566","111122223333","test","eu-central-1","Acme-Test-Thing","things"]`},
+			`["http://127.0.0.1:4566","111122223333","` + lambda.DummySecret + `","eu-central-1","Acme-Test-Thing","things"]`},
 	} {
 		t.Run(test.runtime, func(t *testing.T) {
 			needs(t, test.program)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // isolate points the AWS SDK at nothing of this machine.
@@ -149,7 +151,7 @@ func TestAWSSession(t *testing.T) {
 		want    Credentials
 	}{
 		{"session", true, Credentials{"FOUND", "s", "own"}},
-		{"dummies", true, Credentials{"FOUND", "test", "test"}},
+		{"dummies", true, Credentials{"FOUND", "test", lambda.DummyToken}},
 		{"keys", false, Credentials{"FOUND", "s", ""}},
 		{"keys", true, Credentials{"ROLE1", "s", "t"}},
 	} {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -102,7 +103,7 @@ func TestRequestIsTheOfficialOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"requestData":{"callerCredentials":{"accessKeyId":"test","secretAccessKey":"test","sessionToken":"test"},` +
+	want := `{"requestData":{"callerCredentials":{"accessKeyId":"` + lambda.DummyKeyID + `","secretAccessKey":"` + lambda.DummySecret + `","sessionToken":"` + lambda.DummyToken + `"},` +
 		`"resourceProperties":{"Free":{"Thing":1},"Pages":5,"Tags":[{"Key":"k"}],"Title":"<a&b>"},"previousResourceProperties":null,` +
 		`"logicalResourceId":"token-1","typeConfiguration":null},"region":"us-east-1","awsAccountId":"000000000000","action":"CREATE",` +
 		`"callbackContext":null,"bearerToken":"token-1","resourceType":"Initech::TPS::Report"}`
@@ -167,7 +168,7 @@ func TestTestEntrypointRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"credentials":{"accessKeyId":"test","secretAccessKey":"test","sessionToken":"test"},"action":"READ","request":{"clientRequestToken":"t",` +
+	want := `{"credentials":{"accessKeyId":"` + lambda.DummyKeyID + `","secretAccessKey":"` + lambda.DummySecret + `","sessionToken":"` + lambda.DummyToken + `"},"action":"READ","request":{"clientRequestToken":"t",` +
 		`"desiredResourceState":{"Id":"1"},"awsAccountId":"000000000000","logicalResourceIdentifier":"t","region":"us-east-1"},"callbackContext":null,"region":"us-east-1"}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -195,7 +196,7 @@ func TestBaseKeepsWhatTheRequestDoesNotSet(t *testing.T) {
 		"action": "CREATE", "region": "us-east-1", "awsAccountId": "000000000000",
 		"requestData": map[string]any{
 			"stackTags": map[string]any{"a": "b"}, "resourceProperties": map[string]any{"A": "new"}, "logicalResourceId": "t",
-			"callerCredentials": map[string]any{"accessKeyId": "test", "secretAccessKey": "test", "sessionToken": "test"},
+			"callerCredentials": map[string]any{"accessKeyId": lambda.DummyKeyID, "secretAccessKey": lambda.DummySecret, "sessionToken": lambda.DummyToken},
 		},
 	}
 	if !reflect.DeepEqual(doc, want) {

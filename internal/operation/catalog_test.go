@@ -94,7 +94,7 @@ func TestResourcesStay(t *testing.T) {
 	names := []string{"both"}
 	catalog := func(preferred bool) *Catalog {
 		return &Catalog{
-			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
+			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
 			Builtin:   kept{listed{label: "builtin", names: names}, map[string]bool{"served": true}},
 			Simulated: kept{listed{label: "simulated", names: names}, map[string]bool{"shelved": true}},
 		}
