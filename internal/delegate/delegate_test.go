@@ -267,6 +267,61 @@ func TestSlowStacks(t *testing.T) {
 	b.empty()
 }
 
+// TestSlowFailures checks that an update which fails after a call has given up waiting is sent once, and that the files of
+// one in progress stay.
+func TestSlowFailures(t *testing.T) {
+	t.Parallel()
+	b := open(t, fixtures.Stores(t)[0])
+	b.fake.Slow = map[string]int{"UpdateStack": 20}
+	properties := map[string]any{"QueueName": "orders", "Code": map[string]any{"S3Bucket": "ours", "S3Key": "code.zip"}}
+	made := b.must(request(invoke.Create, "c1", "", properties)) // its first update fails for an attribute
+	if got := b.fake.Calls["UpdateStack"]; got != 3 || made.Model["Arn"] != "Arn of orders" {
+		t.Errorf("%d updates, %v", got, made.Model)
+	}
+	b.fake.Refuses, b.fake.Calls = "too large", map[string]int{}
+	properties["Size"] = 2
+	r := request(invoke.Update, "u1", made.Identifier, properties)
+	progress, err := b.Call(t.Context(), r)
+	if err != nil || progress.Status != types.OperationStatusInProgress || len(b.fake.Objects) != 2 {
+		t.Fatalf("%+v, %v, objects %v", progress, err, b.fake.Objects)
+	}
+	r.Callback = progress.Callback
+	b.fails(r, "GeneralServiceException", "too large")
+	if b.fake.Calls["UpdateStack"] != 1 || len(b.fake.Objects) != 0 {
+		t.Errorf("%d updates, objects %v", b.fake.Calls["UpdateStack"], b.fake.Objects)
+	}
+}
+
+// TestSecretsInReasons checks that what an emulator says is logged and stored without secrets.
+func TestSecretsInReasons(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Password": "hunter2"})
+	r.Secrets = map[secret.Reason][]string{"": {"hunter2"}}
+	b.fake.Refuses, b.fake.Lost["DeleteStack"] = "The password hunter2 is too short", 1
+	b.fails(r, "NetworkFailure", "cannot be reached")
+	var reason string
+	if err := b.store.Read().NewSelect().Table("delegated_resources").Column("reason").Scan(t.Context(), &reason); err != nil || !strings.Contains(reason, "is too short") || strings.Contains(reason, "hunter2") {
+		t.Errorf("%q, %v", reason, err)
+	}
+	b.fails(r, "GeneralServiceException", "is too short")
+	b.fake.Refuses = ""
+	b.fake.Broken = func(_ http.ResponseWriter, r *http.Request) bool { // the update for attributes fails
+		if r.ParseForm() == nil && r.Form.Get("Action") == "UpdateStack" {
+			b.fake.Refuses = "The password hunter2 is too old"
+		}
+		return false
+	}
+	r.Token, r.StackID = "c2", "" // of Cloud Control
+	made := b.must(r)
+	if log := b.log.String(); !strings.Contains(log, "is too old") || strings.Contains(log, "hunter2") {
+		t.Error(log)
+	}
+	page, err := b.ListResources(t.Context(), operation.ListRequest{Caller: caller, Type: queueType})
+	if err != nil || len(page.Resources) != 1 || page.Resources[0].Identifier != made.Identifier {
+		t.Errorf("%+v, %v, want %s", page, err, made.Identifier)
+	}
+}
+
 func TestCreateFails(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	b.fake.Refuses = "The password hunter2 is too short"
@@ -556,8 +611,27 @@ func TestExpire(t *testing.T) {
 	}
 	b.fake.Slow = map[string]int{}
 	b.must(request(invoke.Create, "c2", "", map[string]any{"QueueName": "orders"}))
+	b.elsewhere(150)
 	if err := b.Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.empty()
+}
+
+// elsewhere adds newer resources, of an emulator that this server does not have.
+func (b *bench) elsewhere(count int) {
+	b.t.Helper()
+	err := b.store.Write(b.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		for i := range count {
+			_, err := tx.NewRaw(`INSERT INTO delegated_resources SELECT 'other-' || ?, account, region, type_name, 'http://127.0.0.1:1', emulator, stack_name, stack_id, stack, logical_id, '', physical_id,
+				identifier, marker, stage, reason, kept, model, created_at + 1 FROM delegated_resources WHERE token = 'c2'`, fmt.Sprint(i)).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }

@@ -209,6 +209,18 @@ const patience = 2 * time.Second
 // errPending says that a stack is in progress for longer than a call waits.
 var errPending = errors.New("the stack is in progress")
 
+// errUpdating says so of the stack of an update that was sent.
+var errUpdating = fmt.Errorf("%w after an update was sent", errPending)
+
+// updated waits for the end of an update that was sent.
+func (e *emulator) updated(ctx context.Context, client *cloudformation.Client, name string) (*remote, error) {
+	found, err := e.settle(ctx, client, name)
+	if errors.Is(err, errPending) {
+		return nil, errUpdating
+	}
+	return found, err
+}
+
 // settle waits for the end of what is done on a stack; nil means that it does not exist.
 func (e *emulator) settle(ctx context.Context, client *cloudformation.Client, name string) (*remote, error) {
 	waited := time.Duration(0)

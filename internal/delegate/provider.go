@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,15 +47,39 @@ func (d *Delegates) Call(ctx context.Context, request operation.Request) (operat
 	var f *fault
 	switch {
 	case errors.Is(err, errPending):
-		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(`{"delegated":true}`)}, nil
-	case errors.As(err, &f):
-		hidden := secret.Set{}
-		for why, values := range request.Secrets {
-			hidden.AddFor(why, values...)
+		callback := pending
+		if errors.Is(err, errUpdating) || updating(request) {
+			callback = pendingUpdate
 		}
-		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(f.code), Message: hidden.Hide(f.message)}, nil
+		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(callback)}, nil
+	case errors.As(err, &f):
+		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(f.code), Message: hide(request, f.message)}, nil
 	}
 	return progress, err
+}
+
+// The callbacks of calls that wait for a stack. With pendingUpdate, the update of the stack was sent: the next call
+// reads how it ended and does not send it again.
+const (
+	pending       = `{"delegated":true}`
+	pendingUpdate = `{"delegated":true,"updating":true}`
+)
+
+// updating reports whether an earlier call of an operation sent the update that it waits for.
+func updating(request operation.Request) bool {
+	var callback struct {
+		Updating bool `json:"updating"`
+	}
+	return json.Unmarshal(request.Callback, &callback) == nil && callback.Updating
+}
+
+// hide removes the secrets of a request from what an emulator says.
+func hide(request operation.Request, text string) string {
+	hidden := secret.Set{}
+	for why, values := range request.Secrets {
+		hidden.AddFor(why, values...)
+	}
+	return hidden.Hide(text)
 }
 
 // elsewhere has the call made by who would provide the type without delegates.
@@ -135,7 +160,7 @@ func (c *call) succeed(model map[string]any) (operation.Progress, error) {
 
 // identifier is the identifier that is returned: in stacks what Ref returns, else the primary identifier.
 func (c *call) identifier() string {
-	if c.request.StackID != "" || c.row.Primary == "" {
+	if c.request.StackID != "" {
 		return c.row.Physical
 	}
 	return c.row.Primary
@@ -215,7 +240,7 @@ func (c *call) finish(ctx context.Context, properties, sent map[string]any, stac
 	if stack.status == string(cfn.StackStatusCreateComplete) || strings.HasPrefix(stack.status, "UPDATE_") {
 		return c.complete(ctx, properties, sent, stack)
 	}
-	c.row.Stage, c.row.Reason = failing, c.emulator.why(ctx, c.client, stack)
+	c.row.Stage, c.row.Reason = failing, hide(c.request, c.emulator.why(ctx, c.client, stack))
 	if err := c.save(ctx, c.row, "stage", "reason"); err != nil {
 		return err
 	}
@@ -288,7 +313,7 @@ func (c *call) created(ctx context.Context, properties map[string]any) (*remote,
 		if err != nil {
 			return nil, err
 		}
-		_, err = c.emulator.createStack(ctx, c.client, c.row.StackName, hashed(c.request.Token), text)
+		err = c.emulator.createStack(ctx, c.client, c.row.StackName, hashed(c.request.Token), text)
 		var refused *fault
 		if errors.As(err, &refused) && !refused.code.Retriable() {
 			return nil, errors.Join(err, c.forget(ctx, c.emulator, c.row)) // nothing was made
@@ -321,7 +346,7 @@ func (c *call) complete(ctx context.Context, properties, sent map[string]any, st
 	}
 	model := readOutputs(c.typ, maps.Clone(properties), stack.outputs, found)
 	c.row.Physical = c.refOf(model, stack.outputs[refOutput])
-	c.row.Primary = operation.IdentifierOf(c.typ, model)
+	c.row.Primary = cmp.Or(operation.IdentifierOf(c.typ, model), c.row.Physical)
 	if c.row.Physical == "" {
 		return faultf(generalServiceException, "The emulator at %s created the resource without an identifier.", c.emulator.url)
 	}
@@ -342,6 +367,14 @@ func (c *call) refOf(model map[string]any, ref string) string {
 // withAttributes updates a stack so that it has outputs for attributes. One that does not exist fails the update,
 // is noted and left out; then the others are tried again. For any other failure there are none.
 func (c *call) withAttributes(ctx context.Context, properties map[string]any, wanted []attribute, stack *remote) (*remote, []attribute, error) {
+	if updating(c.request) && stack.status != string(cfn.StackStatusUpdateComplete) {
+		reason := c.emulator.why(ctx, c.client, stack)
+		if !missingAttribute.MatchString(reason) {
+			c.warnOfAttributes(ctx, reason)
+			return stack, nil, nil
+		}
+		wanted = c.without(wanted, reason)
+	}
 	for len(wanted) > 0 {
 		text, err := stackOf(c.request, c.row.owner(), properties, wanted)
 		if err != nil {
@@ -356,7 +389,7 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			}
 			reason = refused.message
 		} else {
-			after, err := c.emulator.settle(ctx, c.client, stack.id)
+			after, err := c.emulator.updated(ctx, c.client, stack.id)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -369,16 +402,26 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			reason = c.emulator.why(ctx, c.client, after)
 		}
 		before := len(wanted)
-		if match := missingAttribute.FindStringSubmatch(reason); match != nil {
-			c.emulator.lack(c.request.Type, match[1])
-			wanted = slices.DeleteFunc(wanted, func(a attribute) bool { return a.name == match[1] })
-		}
-		if len(wanted) == before {
-			c.config.Logger.WarnContext(ctx, "the emulator does not return the attributes of a resource", "type", c.request.Type, "url", c.emulator.url, "reason", reason)
+		if wanted = c.without(wanted, reason); len(wanted) == before {
+			c.warnOfAttributes(ctx, reason)
 			break
 		}
 	}
 	return stack, nil, nil
+}
+
+// without notes and leaves out the attribute that an update failed for, if that is the reason.
+func (c *call) without(wanted []attribute, reason string) []attribute {
+	match := missingAttribute.FindStringSubmatch(reason)
+	if match == nil {
+		return wanted
+	}
+	c.emulator.lack(c.request.Type, match[1])
+	return slices.DeleteFunc(wanted, func(a attribute) bool { return a.name == match[1] })
+}
+
+func (c *call) warnOfAttributes(ctx context.Context, reason string) {
+	c.config.Logger.WarnContext(ctx, "the emulator does not return the attributes of a resource", "type", c.request.Type, "url", c.emulator.url, "reason", hide(c.request, reason))
 }
 
 // fail deletes what a create made that failed, and returns why it did.
@@ -446,7 +489,7 @@ func (c *call) read(ctx context.Context) (operation.Progress, error) {
 }
 
 // update changes the stack of the resource.
-func (c *call) update(ctx context.Context) (operation.Progress, error) {
+func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 	stack, err := c.own(ctx)
 	if err != nil {
 		return operation.Progress{}, err
@@ -463,7 +506,11 @@ func (c *call) update(ctx context.Context) (operation.Progress, error) {
 	}
 	kept := c.reset(properties, before)
 	sent, done, err := c.staged(ctx, properties)
-	defer done()
+	defer func() {
+		if !errors.Is(err, errPending) {
+			done()
+		}
+	}()
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -472,11 +519,13 @@ func (c *call) update(ctx context.Context) (operation.Progress, error) {
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	changed, err := c.emulator.updateStack(ctx, c.client, stack.id, text)
-	if err != nil {
-		return operation.Progress{}, err
+	changed, after := true, stack
+	if !updating(c.request) {
+		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
+			return operation.Progress{}, err
+		}
+		after, err = c.emulator.updated(ctx, c.client, stack.id)
 	}
-	after, err := c.emulator.settle(ctx, c.client, stack.id)
 	switch {
 	case err != nil:
 		return operation.Progress{}, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/smithy-go"
@@ -15,19 +14,16 @@ import (
 // everyCapability lets stacks have roles with names.
 var everyCapability = []cfn.Capability{cfn.CapabilityCapabilityIam, cfn.CapabilityCapabilityNamedIam}
 
-// createStack creates a stack, unless it exists. It returns its id, "" if it existed.
-func (e *emulator) createStack(ctx context.Context, client *cloudformation.Client, name, token string, text *stackText) (id string, err error) {
-	out, err := client.CreateStack(ctx, &cloudformation.CreateStackInput{
+// createStack creates a stack, unless it exists.
+func (e *emulator) createStack(ctx context.Context, client *cloudformation.Client, name, token string, text *stackText) error {
+	_, err := client.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: &name, TemplateBody: &text.body, Parameters: text.parameters(), Capabilities: everyCapability, ClientRequestToken: &token,
 	})
 	var exists *cfn.AlreadyExistsException
-	switch {
-	case errors.As(err, &exists):
-		return "", nil
-	case err != nil:
-		return "", e.explain(ctx, err)
+	if errors.As(err, &exists) {
+		return nil
 	}
-	return aws.ToString(out.StackId), nil
+	return e.explain(ctx, err)
 }
 
 // updateStack updates a stack. It reports false if nothing differs.
@@ -76,7 +72,7 @@ func (e *emulator) why(ctx context.Context, client *cloudformation.Client, stack
 // createMarker creates the stack of a marker, which has nothing that a service would show.
 func (e *emulator) createMarker(ctx context.Context, client *cloudformation.Client, m *markerRow) error {
 	text := &stackText{body: fmt.Sprintf(`{"Description":"formwork %s: shows that the emulator has its state","Resources":{"Marker":{"Type":"AWS::CloudFormation::WaitConditionHandle"}}}`, m.ID)}
-	if _, err := e.createStack(ctx, client, m.stackName(), m.ID, text); err != nil {
+	if err := e.createStack(ctx, client, m.stackName(), m.ID, text); err != nil {
 		return err
 	}
 	made, err := e.settle(ctx, client, m.stackName())

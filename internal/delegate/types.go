@@ -274,13 +274,21 @@ func (d *Delegates) discard(ctx context.Context, e *emulator, row *resourceRow) 
 
 // Clear deletes all resources in emulators, for a server whose data is deleted when it stops.
 func (d *Delegates) Clear(ctx context.Context) error {
-	var rows []resourceRow
-	if err := d.config.Store.Read().NewSelect().Model(&rows).Order("created_at DESC").Scan(ctx); err != nil {
-		return fmt.Errorf("list delegated resources: %w", err)
-	}
-	for i := range rows {
-		if e := d.emulators[rows[i].Endpoint]; e != nil && ctx.Err() == nil {
-			d.discard(ctx, e, &rows[i])
+	for last := (&resourceRow{}); last != nil && ctx.Err() == nil; {
+		var rows []resourceRow
+		query := d.config.Store.Read().NewSelect().Model(&rows).ExcludeColumn("model").Order("created_at DESC", "token DESC").Limit(pageSize)
+		if last.Token != "" {
+			query = query.Where("(created_at, token) < (?, ?)", last.CreatedAt, last.Token)
+		}
+		if err := query.Scan(ctx); err != nil {
+			return fmt.Errorf("list delegated resources: %w", err)
+		}
+		last = nil
+		for i := range rows {
+			last = &rows[i]
+			if e := d.emulators[last.Endpoint]; e != nil && ctx.Err() == nil {
+				d.discard(ctx, e, last)
+			}
 		}
 	}
 	return ctx.Err()

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,7 +81,7 @@ var refForms = map[string]string{
 // Ref returns what Ref is for a resource with a physical id. It is the physical id, except for some types of AWS: of most
 // with several identifiers it is one of them.
 func Ref(typeName, physicalID string) string {
-	if typeName == "AWS::Events::Rule" { // its identifier is its ARN
+	if typeName == ruleType {
 		if _, rule, found := strings.Cut(physicalID, ":rule/"); found {
 			return strings.ReplaceAll(rule, "/", "|")
 		}
@@ -96,6 +98,14 @@ func Ref(typeName, physicalID string) string {
 	}
 	return strings.NewReplacer(values...).Replace(form)
 }
+
+// RefTypes are the names of the types for which [Ref] may differ from the physical id.
+func RefTypes() []string {
+	return append(slices.Collect(maps.Keys(refForms)), ruleType)
+}
+
+// ruleType is the type whose identifier is an ARN.
+const ruleType = "AWS::Events::Rule"
 
 // refAttributes are the types of AWS for which Ref is an attribute that is not part of the primary identifier.
 var refAttributes = map[string]string{

@@ -50,6 +50,18 @@ func TestRefOfSeveralIdentifiers(t *testing.T) {
 	}
 }
 
+// TestStackOfARule: a rule of a bus is found by its Ref, which is no part of its physical id.
+func TestStackOfARule(t *testing.T) {
+	g := onSQLite(t)
+	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", ruleType))
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("Rule: {Type: '"+ruleType+"', Properties: {Name: 'arn:aws:events:eu-west-1:111122223333:rule/shop/nightly'}}"))})
+	g.expectStatus(s, types.StackStatusCreateComplete, "")
+	found, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{PhysicalResourceId: aws.String("shop|nightly")})
+	if err != nil || len(found.StackResources) != 1 || aws.ToString(found.StackResources[0].LogicalResourceId) != "Rule" {
+		t.Errorf("%s, %v", encode(found), err)
+	}
+}
+
 // TestWriteOnlyAttributes: what can only be written cannot be read from a resource.
 func TestWriteOnlyAttributes(t *testing.T) {
 	for name, test := range map[string]struct{ template, reason string }{

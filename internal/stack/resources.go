@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/plan"
@@ -98,18 +100,34 @@ func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, phy
 	if err != nil || s != nil {
 		return s, err
 	}
-	var rows []resourceRow // of those that Ref shortens
-	err = e.store.Read().NewSelect().Model(&rows).Where("physical_id LIKE ?", "%"+physicalID+"%").
-		Where("stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)", caller.Account, caller.Region).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look for a physical resource: %w", err)
+	id, err := e.stackOfRef(ctx, caller, physicalID)
+	if err == nil && id == "" {
+		err = refuse("missing-physical", physicalID)
 	}
-	for _, x := range rows {
-		if schema.Ref(x.Type, x.PhysicalID) == physicalID {
-			return oneRow[stackRow](ctx, e.store.Read(), "id = ?", x.StackID)
+	if err != nil {
+		return nil, err
+	}
+	return oneRow[stackRow](ctx, e.store.Read(), "id = ?", id)
+}
+
+// stackOfRef returns the id of the stack that has a resource for which Ref is not the physical id, "" for none.
+func (e *Engine) stackOfRef(ctx context.Context, caller awswire.Caller, ref string) (id string, err error) {
+	rows, err := e.store.Read().NewSelect().Model((*resourceRow)(nil)).Column("type", "physical_id", "stack_id").Where("type IN (?)", bun.List(schema.RefTypes())).
+		Where("stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)", caller.Account, caller.Region).Rows(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for a physical resource: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
+	for rows.Next() {
+		var typeName, physicalID, stack string
+		if err := rows.Scan(&typeName, &physicalID, &stack); err != nil {
+			return "", fmt.Errorf("look for a physical resource: %w", err)
+		}
+		if schema.Ref(typeName, physicalID) == ref {
+			return stack, nil
 		}
 	}
-	return nil, refuse("missing-physical", physicalID)
+	return "", nil
 }
 
 func shownResource(s *stackRow, x *resourceRow) types.StackResource {

@@ -193,8 +193,11 @@ func (w *world) StoredParameters(_ context.Context, _ awswire.Caller, names []st
 	return out, nil
 }
 
-// stageType is a type of AWS with two identifiers; a test gives both of them as its Name.
-const stageType = "AWS::ApiGateway::Stage"
+// stageType is a type of AWS with two identifiers, and ruleType one with an ARN; a test gives what identifies them as the Name.
+const (
+	stageType = "AWS::ApiGateway::Stage"
+	ruleType  = "AWS::Events::Rule"
+)
 
 // Call implements [operation.Provider].
 func (w *world) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
@@ -228,7 +231,7 @@ func (w *world) Call(ctx context.Context, request operation.Request) (operation.
 	if identifier == "" && !b.unidentified && (b.code == "" || b.keep) && request.Action == invoke.Create {
 		w.next[request.LogicalID]++
 		identifier = fmt.Sprintf("%s-%d", strings.ToLower(request.LogicalID), w.next[request.LogicalID])
-		if name, ok := request.Desired["Name"].(string); ok && (request.Type == "Acme::Test::Named" || request.Type == stageType) {
+		if name, ok := request.Desired["Name"].(string); ok && slices.Contains([]string{"Acme::Test::Named", stageType, ruleType}, request.Type) {
 			identifier = name
 		}
 		w.made[request.Token] = identifier
