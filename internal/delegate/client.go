@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 const (
 	maxAnswer      = 4 << 20          // bytes of one answer of an emulator
+	maxCopied      = 1 << 20          // bytes of a request whose body is copied before it is sent
 	requestTimeout = 30 * time.Second // of one request
 	connectTimeout = 10 * time.Second
 )
@@ -51,6 +53,16 @@ func newHTTP() *http.Client {
 type bounded struct{ next *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.ContentLength > 0 && r.ContentLength <= maxCopied {
+		// The SDK closes the body as soon as the answer begins, which may be while the transport still reads it: that
+		// would close the connection before the answer is read.
+		body, err := io.ReadAll(r.Body)
+		if err = errors.Join(err, r.Body.Close()); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
 	response, err := b.next.RoundTrip(r)
 	if err == nil {
 		response.Body = &boundedBody{response.Body, maxAnswer}
