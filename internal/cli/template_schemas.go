@@ -196,8 +196,12 @@ func (s *schemaSource) searchProjects() error {
 	s.projects = map[string]*schema.Schema{}
 	root, entries := s.app.path("."), 0
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = s.ctx.Err()
+		if stopped := s.ctx.Err(); stopped != nil {
+			return stopped
+		}
+		if err != nil && file != root {
+			s.app.notef("warning: projects in %s are not used: %v\n", s.app.shown(file), err)
+			return nil
 		}
 		if err != nil {
 			return err
@@ -224,13 +228,11 @@ func (s *schemaSource) searchProjects() error {
 func (s *schemaSource) addProject(dir string) error {
 	label := s.app.shown(dir)
 	p, problems, err := project.Open(dir, label)
-	if err != nil {
-		return err
+	if p == nil {
+		s.app.notef("warning: the types of the project %s are not used: %v\n", label, errors.Join(err, problems.Err()))
+		return nil //nolint:nilerr // the project is left out
 	}
-	if p == nil || p.Kind != schema.Resource {
-		if p == nil {
-			s.app.notef("warning: the types of the project %s are not used: %v\n", label, problems.Err())
-		}
+	if p.Kind != schema.Resource {
 		return nil
 	}
 	config, err := s.app.schemaConfig(s.ctx)
