@@ -420,6 +420,45 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestUnclearLookups checks that nothing is created where the emulator does not say whether a resource exists.
+func TestUnclearLookups(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	for _, test := range []struct {
+		status           int
+		body, code, text string
+	}{
+		{http.StatusTooManyRequests, "", "Throttling", "limits its requests"},
+		{http.StatusBadRequest, `{"__type": "ThrottlingException"}`, "Throttling", "limits its requests"},
+		{http.StatusForbidden, `{"__type": "AccessDenied"}`, "GeneralServiceException", "does not say whether AWS::SQS::Queue orders exists: status 403"},
+	} {
+		b.fake.Broken = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("X-Amz-Target") == "" {
+				return false
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(test.status)
+			fmt.Fprint(w, test.body)
+			return true
+		}
+		b.fails(request(invoke.Create, "c"+test.body, "", map[string]any{"QueueName": "orders"}), test.code, test.text)
+	}
+	b.empty()
+}
+
+// TestGarbledCreate checks that a stack is kept whose creation was answered with what cannot be read.
+func TestGarbledCreate(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	other := b.must(request(invoke.Create, "c0", "", map[string]any{"QueueName": "other"})) // and the marker
+	b.fake.Garbled["CreateStack"] = 1
+	made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
+	if b.fake.Made != 2 || b.fake.Garbled["CreateStack"] != 0 {
+		t.Errorf("%d resources were made", b.fake.Made)
+	}
+	b.must(request(invoke.Delete, "d0", other.Identifier, nil))
+	b.must(request(invoke.Delete, "d1", made.Identifier, nil))
+	b.empty()
+}
+
 func TestSecretsAndFunctions(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Password": "before hunter2 after hunter2", "Policy": map[string]any{"${Key}": "x", "Fn::Sub": "y"}})

@@ -14,6 +14,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // A lookup is a request that finds a resource by its name in the service itself. Stacks of the emulator take over
@@ -101,8 +102,12 @@ func (e *emulator) exists(ctx context.Context, caller awswire.Caller, typeName, 
 		return false, e.explain(ctx, err)
 	case response.StatusCode >= http.StatusInternalServerError:
 		return false, faultf(serviceInternalError, "The emulator at %s answered with status %d.", e.url, response.StatusCode)
-	case response.StatusCode != http.StatusOK:
+	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode != http.StatusOK && bytes.Contains(answer, []byte("Throttl")):
+		return false, faultf(invoke.Throttling, "The emulator at %s limits its requests.", e.url)
+	case response.StatusCode == http.StatusBadRequest, response.StatusCode == http.StatusNotFound:
 		return false, nil
+	case response.StatusCode != http.StatusOK:
+		return false, faultf(generalServiceException, "The emulator at %s does not say whether %s %s exists: status %d.", e.url, typeName, name, response.StatusCode)
 	case typeName == "AWS::Logs::LogGroup":
 		return hasLogGroup(answer, name), nil
 	}

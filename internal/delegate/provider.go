@@ -315,14 +315,15 @@ func (c *call) created(ctx context.Context, properties map[string]any) (*remote,
 		}
 		err = c.emulator.createStack(ctx, c.client, c.row.StackName, hashed(c.request.Token), text)
 		var refused *fault
-		if errors.As(err, &refused) && !refused.code.Retriable() {
-			return nil, errors.Join(err, c.forget(ctx, c.emulator, c.row)) // nothing was made
-		}
-		if err != nil {
+		if err != nil && (!errors.As(err, &refused) || refused.code.Retriable()) {
 			return nil, err
 		}
+		failed := err // an answer that cannot be read says nothing of what was made
 		if stack, err = c.emulator.settle(ctx, c.client, c.row.StackName); err != nil {
 			return nil, err
+		}
+		if stack == nil && failed != nil {
+			return nil, errors.Join(failed, c.forget(ctx, c.emulator, c.row))
 		}
 	}
 	switch {
