@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -325,16 +323,23 @@ func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
 		c.notef("%s: the service rejected this resource\n", place)
 	}
 	if m := unknownTypes.FindStringSubmatch(explained.Text); m != nil && d.remote.Local {
-		return withHint(&downstreamError{errors.New(explained.Text)}, "%s", c.unknownTypeHint(ctx, d, strings.Split(m[1], ", ")))
+		if hint := c.unknownTypeHint(ctx, d, strings.Split(m[1], ", ")); hint != "" {
+			return withHint(&downstreamError{errors.New(explained.Text)}, "%s", hint)
+		}
 	}
 	return c.serviceError(err)
 }
 
 var unknownTypes = lazyregexp.New(`Unrecognized resource types: \[([^\]]+)\]`)
 
-// unknownTypeHint is what to do about types that a local server does not know.
+// unknownTypeHint is what to do about the first of the types that a local server does not know.
 func (c *app) unknownTypeHint(ctx context.Context, d *deployment, names []string) string {
+	hint := ""
 	for _, name := range names {
+		which := ""
+		if len(names) > 1 {
+			which = name + ": "
+		}
 		found, err := d.remote.Suggest(ctx, name)
 		switch {
 		case err != nil:
@@ -343,11 +348,10 @@ func (c *app) unknownTypeHint(ctx context.Context, d *deployment, names []string
 			return fmt.Sprintf("%s is registered in %s, not in %s: pass --region %s, or register it here: cfn submit --region %s",
 				name, strings.Join(found.Regions, ", "), d.remote.Region, found.Regions[0], d.remote.Region)
 		case found.Near != "":
-			return fmt.Sprintf("did you mean %q?", found.Near)
+			return fmt.Sprintf("%sdid you mean %q?", which, found.Near)
+		case hint == "" && found.Hint != "":
+			hint = which + found.Hint
 		}
 	}
-	if slices.ContainsFunc(builtin.FunctionTypes(), func(name string) bool { return slices.Contains(names, name) }) {
-		return "start cfn serve with --run-lambda, which runs the functions of templates, or simulate the types with cfn types import and cfn serve --simulate PATTERN"
-	}
-	return "register the type with cfn submit, or simulate it with cfn types import and cfn serve --simulate PATTERN"
+	return hint
 }

@@ -116,7 +116,7 @@ func newServe(c *app) *cobra.Command {
 	flags.StringVar(&opts.auth, "auth", "", "check signatures with the keys in the `FILE`")
 	flags.StringArrayVar(&opts.hosts, "host", nil, "accept requests for the host `NAME` and for buckets under it (may be repeated)")
 	flags.StringArrayVar(&opts.simulate, "simulate", nil, "simulate imported resource types that match the `PATTERN`, such as AWS::SQS::* (may be repeated)")
-	flags.Var(&enum{&opts.simulateSignals, []string{"on", "off"}}, "simulate-signals", "whether resources that only simulated resources could signal are complete without signals, `MODE` on (the default) or off")
+	flags.Var(&enum{&opts.simulateSignals, []string{"on", "off"}}, "simulate-signals", "do not wait for signals that only simulated resources could send, `MODE` on (the default) or off")
 	flags.StringArrayVar(&opts.publicParameters, "public-parameter", nil, "give a public parameter of Systems Manager a value, `NAME=VALUE`, such as /aws/service/ecs/optimized-ami/amazon-linux-2023/recommended/image_id=ami-0abc (may be repeated)")
 	flags.StringArrayVar(&opts.delegate, "delegate", nil, "make resources of AWS types in an emulator that runs on this machine, `PATTERN=URL`, such as AWS::SQS::*=http://127.0.0.1:4567 (may be repeated)")
 	flags.BoolVar(&opts.infrastructure, "infrastructure", false, "simulate the types that the stacks of the official cfn submit need: "+strings.Join(simulate.Infrastructure(), ", "))

@@ -61,12 +61,13 @@ Exit code: 0; 1 if no schema is usable; 2 if the server returned an error.`,
 }
 
 func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []string) error {
-	r, err := c.openRemote(ctx, &opts.remoteOptions)
-	if err != nil {
-		return err
-	}
-	if !r.Local {
+	r, err := submit.Open(ctx, submit.Config{Region: opts.region, Profile: opts.profile, Endpoint: opts.endpoint, Getenv: c.Getenv, Now: c.Now, Logger: c.logger})
+	var missing *submit.MissingError
+	switch {
+	case errors.As(err, &missing), err == nil && !r.Local: // settings for AWS would not help
 		return withHint(errors.New("types can only be imported into cfn serve"), `start cfn serve, then run: eval "$(cfn env)"`)
+	case err != nil:
+		return c.serviceError(err)
 	}
 	found := &importReader{}
 	for _, source := range sources {

@@ -32,8 +32,7 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 				return listRetries(ctx, stacks, caller, in)
 			}).Reading(),
 			awswire.Op("SuggestType", func(ctx context.Context, caller awswire.Caller, in *SuggestTypeInput) (*SuggestTypeOutput, error) {
-				found, err := registered.Suggest(ctx, caller, aws.ToString(in.TypeName))
-				return &SuggestTypeOutput{Regions: found.Regions, Near: found.Near}, err
+				return suggestType(ctx, registered, shelf, types, caller, aws.ToString(in.TypeName))
 			}).Reading(),
 			awswire.Op("ListDelegated", func(ctx context.Context, caller awswire.Caller, in *ListDelegatedInput) (*ListDelegatedOutput, error) {
 				return listDelegated(ctx, types, caller, in)
@@ -154,10 +153,31 @@ type SuggestTypeInput struct {
 	TypeName *string
 }
 
-// SuggestTypeOutput has the other regions that have the type, and the nearest name in this one.
+// SuggestTypeOutput has the other regions that have the type, the nearest name in this one, and how to make the
+// server know the type.
 type SuggestTypeOutput struct {
 	Regions []string
 	Near    string
+	Hint    string
+}
+
+func suggestType(ctx context.Context, registered *registry.Registry, shelf *simulate.Shelf, types operation.Types, caller awswire.Caller, name string) (*SuggestTypeOutput, error) {
+	found, err := registered.Suggest(ctx, caller, name)
+	if err != nil {
+		return nil, err
+	}
+	if found.Near == "" {
+		if found.Near, err = shelf.Nearest(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	out := &SuggestTypeOutput{Regions: found.Regions, Near: found.Near}
+	var unknown *operation.UnknownTypeError
+	if _, err = types.Type(ctx, caller, name, ""); errors.As(err, &unknown) {
+		out.Hint = unknown.Hint
+		return out, nil
+	}
+	return out, err
 }
 
 // ListDelegatedInput asks which of some resources are in an emulator.

@@ -201,7 +201,7 @@ func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Pu
 // Type implements operation.Types for the simulated types.
 func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
 	if !s.simulates(name) {
-		hint := "register a type of that name, or import its schema with " + importCommand(name) + " and start cfn serve with --simulate " + name
+		hint := "register a type of that name with cfn submit, or import its schema with " + importCommand(name) + " and start cfn serve with --simulate " + name
 		return nil, &operation.UnknownTypeError{Name: name, Hint: hint}
 	}
 	row, err := s.row(ctx, name)
@@ -217,6 +217,27 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 		return nil, err
 	}
 	return &operation.Type{Name: name, Schema: parsed, Provider: s, Simulated: true}, nil
+}
+
+// Nearest returns the simulated type of the same service whose name is nearest to an unknown one, "" if none is near.
+func (s *Shelf) Nearest(ctx context.Context, name string) (string, error) {
+	var names []string
+	service := name[:strings.LastIndex(name, ":")+1]
+	err := s.config.Store.Read().NewSelect().Model((*publishedRow)(nil)).Column("type_name").
+		Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Scan(ctx, &names)
+	if err != nil {
+		return "", fmt.Errorf("list published types: %w", err)
+	}
+	var known []string // without the service, which would make all of its types near
+	for _, found := range names {
+		if s.simulates(found) {
+			known = append(known, found[len(service):])
+		}
+	}
+	if near := schema.Nearest(name[len(service):], known); near != "" {
+		return service + near, nil
+	}
+	return "", nil
 }
 
 // importCommand is the command that imports the schema of a type.

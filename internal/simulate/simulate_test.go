@@ -200,11 +200,31 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestNearest: the nearest name is that of a type of the same service that is simulated.
+func TestNearest(t *testing.T) {
+	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::Mail::*")
+	list := strings.ReplaceAll(queue, "Acme::Mail::Queue", "Acme::News::List")
+	if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}, {Name: "list.json", Text: []byte(list)}}); err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	for name, want := range map[string]string{
+		"Acme::Mail::Queu":  "Acme::Mail::Queue",
+		"Acme::Mall::Queue": "", // another service
+		"Acme::Mail::Topic": "",
+		"Acme::News::Lis":   "", // not simulated
+		"Queue":             "",
+	} {
+		if got, err := shelf.Nearest(t.Context(), name); got != want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
 func TestOnlyWhatIsNamedIsSimulated(t *testing.T) {
 	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::Mail::*")
 	for name, hint := range map[string]string{
 		"Acme::Mail::Queue": "import the schema of the type with cfn types import, so that it can be simulated",
-		"Acme::Web::Site":   "register a type of that name, or import its schema with cfn types import and start cfn serve with --simulate Acme::Web::Site",
+		"Acme::Web::Site":   "register a type of that name with cfn submit, or import its schema with cfn types import and start cfn serve with --simulate Acme::Web::Site",
 	} {
 		_, err := shelf.Type(t.Context(), caller, name, "")
 		var unknown *operation.UnknownTypeError

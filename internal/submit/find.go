@@ -138,6 +138,7 @@ func (r *Remote) LogGroupsOf(ctx context.Context, ref *Reference, local func(typ
 type Suggestion struct {
 	Regions []string // other ones that have a type of the name
 	Near    string   // the nearest name in the region, "" if none is near
+	Hint    string   // how to make the server know the type
 }
 
 // Suggest finds out what an unknown type may have been meant to be. AWS does not say it.

@@ -130,6 +130,16 @@ func (r *report) add(id string, at diag.Range, pointer document.Pointer, args ..
 	r.errs = append(r.errs, refuse(id, at, slices.Clone(pointer), args...))
 }
 
+// syntax adds the refusal of a document that cannot be parsed. The service does not say why: the hint does.
+func (r *report) syntax(id string, p diag.Problem, column int) {
+	r.add(id, p.At, nil, p.At.Start.Line, column)
+	hint := p.Message
+	if p.Hint != "" {
+		hint += ": " + p.Hint
+	}
+	r.errs[len(r.errs)-1].Hint = hint
+}
+
 func (r *report) err() error {
 	if len(r.errs) == 0 {
 		return nil

@@ -51,9 +51,9 @@ func read(name string, body []byte, r *report) (*document.Value, diag.List) {
 		case p.ID == "document/alias":
 			r.add("alias", p.At, nil)
 		case json:
-			r.add("json", p.At, nil, p.At.Start.Line, p.At.Start.Column+consumed(p, body))
+			r.syntax("json", p, p.At.Start.Column+consumed(p, body))
 		default:
-			r.add("yaml", p.At, nil, p.At.Start.Line, p.At.Start.Column)
+			r.syntax("yaml", p, p.At.Start.Column)
 		}
 	}
 	if len(r.errs) > 0 {

@@ -13,14 +13,14 @@ func Rules() []diag.Rule {
 		},
 		{ID: "resource/required", Purpose: "A resource has the properties that its type requires.", Why: refused},
 		{
-			ID: "resource/type", Purpose: "A property has the type of the schema, also if it is the result of a function.",
-			Why:     refused + " A string that reads as the required number or boolean is accepted. The result of a function may be known only while the stack is created, which then fails.",
+			ID: "resource/type", Purpose: "A property, or the result of a function for it, has the type of the schema.",
+			Why:     refused + " A string that reads as the required number or boolean is accepted. If the result of a function is known only during the deployment, the deployment fails.",
 			Example: "wrong: SecurityGroupIds: !Ref Group\nright: SecurityGroupIds: [!Ref Group]",
 		},
 		{ID: "resource/enum", Purpose: "A property has one of the values that the schema allows.", Why: refused},
 		{ID: "resource/pattern", Purpose: "A property matches the pattern of the schema.", Why: refused},
 		{ID: "resource/length", Purpose: "A text has a length that the schema allows.", Why: refused},
-		{ID: "resource/items", Purpose: "A list has the number of items, and the items, that the schema allows.", Why: refused},
+		{ID: "resource/items", Purpose: "A list has only items that the schema allows, and as many as it allows.", Why: refused},
 		{ID: "resource/number", Purpose: "A number is within the bounds of the schema.", Why: refused},
 		{ID: "resource/combination", Purpose: "The properties match the alternatives of the schema.", Why: refused + " Some types require one of several properties, or exclude properties together."},
 		{
@@ -33,10 +33,10 @@ func Rules() []diag.Rule {
 		},
 		{ID: "resource/read-only", Severity: diag.Warning, Purpose: "A template does not set read-only properties.", Why: "CloudFormation ignores the value without a message."},
 		{ID: "resource/deprecated", Severity: diag.Info, Purpose: "A template does not set deprecated properties.", Why: "The publisher of the type may remove them in a later version."},
-		{ID: "resource/lifecycle", Severity: diag.Warning, Purpose: "The service of a type is not being shut down.", Why: "The schema of the type says so; new resources may be refused already."},
+		{ID: "resource/lifecycle", Severity: diag.Warning, Purpose: "The service of a type is not being shut down.", Why: "According to the schema of the type, the service is being shut down; it may already refuse new resources."},
 		{
 			ID: "resource/unknown-type", Purpose: "The type of a resource exists.",
-			Why: "CloudFormation refuses the template. It is an error if all types of the namespace are known, else a warning, and only for a name that is nearly that of a known type.",
+			Why: "CloudFormation refuses the template. The problem is an error if all types of the namespace are known; otherwise, it is a warning, and only names that resemble a known type are reported.",
 		},
 		{
 			ID: "resource/not-checked", Severity: diag.Info, Purpose: "The schemas of all types of a template are known.",
@@ -44,7 +44,7 @@ func Rules() []diag.Rule {
 		},
 		{
 			ID: "resource/combinations", Severity: diag.Info, Purpose: "All combinations of conditions are checked.",
-			Why: "Beyond some hundreds of combinations of the parameters that decide conditions, the others are left out. Values of --parameter reduce them.",
+			Why: "Only the first few hundred combinations of the parameters that conditions depend on are checked. Pass --parameter to reduce them.",
 		},
 	}
 }
