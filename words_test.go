@@ -49,6 +49,7 @@ var phrases = []struct{ pattern, instead string }{
 	{`(is|are) to be told`, "is reported"},
 	{`be believed`, "be trusted, is not verified"},
 	{`as the (service|protocol|official tool) has it`, "as in, as the service requires"},
+	{`at AWS`, "on AWS"},
 }
 
 // styled are the sources and documents that the list is for.

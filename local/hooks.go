@@ -34,7 +34,7 @@ func (c *Config) guardProgram() (string, error) {
 }
 
 // payloads are the documents of hooks in our own S3. Their bucket belongs to an account of the
-// service itself, as at AWS: it is in no list of a user.
+// service itself, as on AWS: it is in no list of a user.
 type payloads struct {
 	s3       *s3.Service
 	sessions *awslite.Sessions

@@ -273,7 +273,7 @@ func (c *CloudFormation) openTraces(ctx context.Context) (trace.TracerProvider, 
 	return provider, nil
 }
 
-// logDifferences logs what is otherwise than at AWS by choice.
+// logDifferences logs what is otherwise than on AWS by choice.
 func (c *CloudFormation) logDifferences() {
 	config := &c.config
 	if config.TimeScale > 1 {

@@ -51,7 +51,7 @@ func newSubmit(c *app) *cobra.Command {
 of the type. Registration is asynchronous: cfn waits for the result, or with --no-wait prints the
 command that shows it.
 
-At AWS, the archive is uploaded to the bucket of the stack CloudFormationManagedUploadInfrastructure,
+On AWS, the archive is uploaded to the bucket of the stack CloudFormationManagedUploadInfrastructure,
 which the official tool uses, too; cfn creates the stack if it does not exist. The handlers run with
 --role-arn, or with the role of the stack <type-name>-role-stack, which cfn creates from
 resource-role.yaml or hook-role.yaml. With --s3-bucket, and --role-arn or --no-role, cfn creates and

@@ -267,7 +267,7 @@ func (p *page) stackActions(h *stackHead) templ.Component {
 				}
 			}
 			if h.CanContinue() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<details class=\"menu\" id=\"continue\"><summary class=\"button small\">Continue rollback…</summary><div class=\"card pad\"><p>Tries again what failed. Resources to skip keep the state that they have, and count as rolled back.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<details class=\"menu\" id=\"continue\"><summary class=\"button small\">Continue rollback…</summary><div class=\"card pad\"><p>Retries the failed steps. Skipped resources keep their current state and count as rolled back.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

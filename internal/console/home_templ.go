@@ -614,7 +614,7 @@ func (p *page) gettingStarted() templ.Component {
 			templ_7745c5c3_Var21 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<p class=\"lead\">Nothing has been deployed or registered here yet. This is a CloudFormation on your own machine: the aws CLI, the SDKs, CDK and SAM use it unchanged.</p><ol class=\"card steps\"><li><h2>Configure your tools</h2><p class=\"quiet\">Run this in your shell. What runs in it then uses ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<p class=\"lead\">Nothing has been deployed or registered here yet. This is a local CloudFormation: the aws CLI, the SDKs, CDK and SAM use it unchanged.</p><ol class=\"card steps\"><li><h2>Configure your tools</h2><p class=\"quiet\">Run this in your shell. What runs in it then uses ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

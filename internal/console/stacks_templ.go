@@ -752,7 +752,7 @@ func (p *page) noStacks(v *stacksView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, " <p class=\"quiet\">Apps of the CDK and SAM deploy here with their own commands. Without a shell, <a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, " <p class=\"quiet\">CDK and SAM apps deploy here with their own commands. Without a shell, <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -15,7 +15,7 @@ import (
 // A Rule sends the types that a pattern matches to an emulator.
 type Rule struct {
 	Pattern string // AWS::SQS::*
-	URL     string // http://127.0.0.1:4566; "" takes the types out of wider patterns
+	URL     string // http://127.0.0.1:4567; "" excludes the types from wider patterns
 }
 
 // Everything is the pattern of all types of AWS. It does not take types from the services of this server
@@ -31,7 +31,7 @@ func ParseRules(texts []string, allowed func(host string) bool) ([]Rule, error) 
 	for _, text := range texts {
 		patterns, at, found := strings.Cut(text, "=")
 		if !found {
-			return nil, fmt.Errorf("%q is not of the form PATTERN[,PATTERN]=URL, such as AWS::SQS::*=http://127.0.0.1:4566", text)
+			return nil, fmt.Errorf("%q is not of the form PATTERN[,PATTERN]=URL, such as AWS::SQS::*=http://127.0.0.1:4567", text)
 		}
 		base := ""
 		if at != "none" {
@@ -66,7 +66,7 @@ func parseURL(text string, allowed func(host string) bool) (string, error) {
 	at, err := url.Parse(text)
 	switch {
 	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || strings.Trim(at.Path, "/") != "":
-		return "", fmt.Errorf("%q is not the URL of an emulator, such as http://127.0.0.1:4566, or none", text)
+		return "", fmt.Errorf("%q is not the URL of an emulator, such as http://127.0.0.1:4567, or none", text)
 	case !invoke.Loopback(at.Hostname()) && !allowed(at.Hostname()):
 		return "", fmt.Errorf("the emulator %s is not on this machine: pass --allow-host %s as well", text, at.Hostname())
 	}

@@ -91,7 +91,7 @@ const (
 	disabled  = "DISABLED"
 	noTargets = "[]"
 
-	// firstRun is how soon a rule invokes its targets for the first time. At AWS that is within the first interval.
+	// firstRun is how soon a rule invokes its targets for the first time. On AWS that is within the first interval.
 	firstRun = 2 * time.Second
 )
 

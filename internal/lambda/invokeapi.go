@@ -39,7 +39,7 @@ type Functions interface {
 // Requests need no signature, and a signature is not checked. All qualifiers select the same
 // code, except for functions that the Lookup of Serve finds.
 //
-// An invocation continues when its caller hangs up, as at AWS, bounded by the
+// An invocation continues when its caller hangs up, as on AWS, bounded by the
 // limits of the function, and ends with Stop. The id of a request that is answered before it reaches
 // a function is the X-Amzn-Requestid that the answer has already, or a new one.
 // The zero value has no functions.

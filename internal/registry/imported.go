@@ -32,7 +32,7 @@ func (t *importedType) imported() *time.Time {
 // provisionedBy says how this server provisions the resources of an imported type. It begins the
 // description of the type.
 var provisionedBy = map[simulate.Provisioned]string{
-	simulate.ByServices:   "", // as at AWS
+	simulate.ByServices:   "", // as on AWS
 	simulate.BySimulation: "[simulated]", simulate.Unprovided: "[schema only; needs cfn serve --simulate]",
 }
 

@@ -73,7 +73,7 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 }
 
 // providerOf returns the service that verifies an identity through a connection. Connections
-// exist only at AWS, so the ARN decides: one that mentions Bitbucket is a connection to
+// exist only on AWS, so the ARN decides: one that mentions Bitbucket is a connection to
 // Bitbucket, any other one to GitHub.
 func providerOf(caller awswire.Caller, connection string) (types.IdentityProvider, error) {
 	m := connectionARN.FindStringSubmatch(connection)

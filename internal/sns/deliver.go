@@ -66,7 +66,7 @@ func (s *Service) Publish(ctx context.Context, tx *store.Tx, caller awswire.Call
 }
 
 // deliver invokes the function of a subscription with the events that wait for it, one after the other.
-// A function that fails does not get the event again: at AWS, that is a matter of its own retries.
+// A function that fails does not get the event again: on AWS, that is a matter of its own retries.
 func (s *Service) deliver(ctx context.Context, subscription string) (time.Time, error) {
 	for {
 		row, err := s.next(ctx, subscription)

@@ -43,7 +43,7 @@ func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in
 }
 
 // EstimateTemplateCost refuses what is wrong with the template as the service does, and then the
-// estimate. The service answers with the URL of an estimate at AWS, which cannot be made here:
+// estimate. The service answers with the URL of an estimate on AWS, which cannot be made here:
 // a URL that shows something else would be worse than none.
 func (e *Engine) EstimateTemplateCost(ctx context.Context, caller awswire.Caller, in *cloudformation.EstimateTemplateCostInput) (*cloudformation.EstimateTemplateCostOutput, error) {
 	_, err := e.ValidateTemplate(ctx, caller, &cloudformation.ValidateTemplateInput{TemplateBody: in.TemplateBody, TemplateURL: in.TemplateURL})

@@ -15,7 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// maxImports bounds the stacks of one import, as at AWS.
+// maxImports bounds the stacks of one import, as on AWS.
 const maxImports = 10
 
 // ImportStacksToStackSet makes stacks the instances of a set.

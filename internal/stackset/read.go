@@ -344,7 +344,7 @@ func (e *Engine) ListStackInstanceResourceDrifts(ctx context.Context, caller aws
 	return out, nil
 }
 
-// keepEnded is how long operations are kept, as at AWS.
+// keepEnded is how long operations are kept, as on AWS.
 const keepEnded = 90 * 24 * time.Hour
 
 // Expire forgets operations that ended long ago.

@@ -16,7 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
-// MaxDefinition is the largest size of a definition in bytes, as at AWS.
+// MaxDefinition is the largest size of a definition in bytes, as on AWS.
 const MaxDefinition = 1 << 20
 
 // The bounds of a definition.

@@ -27,7 +27,7 @@ const (
 
 // The bounds of executions.
 const (
-	maxData   = 256 << 10       // bytes of an input or output, as at AWS
+	maxData   = 256 << 10       // bytes of an input or output, as on AWS
 	maxSteps  = 25_000          // changes of the state of one execution, as AWS bounds its history
 	throttled = 2 * time.Second // until a task without a free process is tried again
 	keepEnded = 7 * 24 * time.Hour

@@ -56,7 +56,7 @@ func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]strin
 	return out.TypeNames, err
 }
 
-// Simulated returns which of some resource types a local server simulates. At AWS none is.
+// Simulated returns which of some resource types a local server simulates. On AWS none is.
 func (r *Remote) Simulated(ctx context.Context, typeNames []string) ([]string, error) {
 	if r.server == nil || len(r.server.Simulate) == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ type DelegatedResource struct {
 	Where      string `json:"Where,omitempty"`
 }
 
-// Delegated returns which of some resources a local server made in an emulator. At AWS none is.
+// Delegated returns which of some resources a local server made in an emulator. On AWS none is.
 func (r *Remote) Delegated(ctx context.Context, resources []DelegatedResource) ([]DelegatedResource, error) {
 	if r.server == nil || len(r.server.Delegate) == 0 {
 		return nil, nil

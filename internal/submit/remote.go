@@ -62,7 +62,7 @@ type Remote struct {
 	Endpoint string // of CloudFormation; "" is that of AWS
 	Local    bool   // a local server of this program: it needs neither stacks nor roles
 
-	server         *Server // the local server; nil at AWS
+	server         *Server // the local server; nil on AWS
 	config         Config
 	pause          time.Duration
 	sdk            aws.Config
@@ -162,7 +162,7 @@ func openWithKey(ctx context.Context, cfg Config) (*Remote, error) {
 }
 
 // ConsolePage is the URL of the page of a type, or of one of its versions, in the console of
-// a local server. It is "" at AWS and for what is not an ARN of a type.
+// a local server. It is "" on AWS and for what is not an ARN of a type.
 func (r *Remote) ConsolePage(arn string) string {
 	part := strings.Split(arn, ":")
 	if r.server == nil || len(part) != 6 {
@@ -216,7 +216,7 @@ func (r *Remote) connect() {
 	})
 }
 
-// ofAWS reports whether an endpoint is that of CloudFormation at AWS: the other services have
+// ofAWS reports whether an endpoint is that of CloudFormation on AWS: the other services have
 // endpoints of their own there.
 func ofAWS(endpoint string) bool {
 	u, err := url.Parse(endpoint)

@@ -1,8 +1,8 @@
 // Package submit is the client's side of the CloudFormation registry: it uploads and
 // registers extensions, publishes them, and reads what the registry and the logs hold.
 //
-// A [Remote] is one account in one region, at AWS or any server with the same protocols.
-// Packages are uploaded to a bucket of the account: at AWS to that of the managed upload
+// A [Remote] is one account in one region, on AWS or any server with the same protocols.
+// Packages are uploaded to a bucket of the account: on AWS to that of the managed upload
 // stack, which it shares with the official CLI; at a local server of this program to a bucket
 // that needs no stack.
 //
