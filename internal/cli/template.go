@@ -82,7 +82,7 @@ Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a 
 	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
 	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry")
 	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry")
-	annotate(flags, addition, "parameter", "region", "schemas", "registry", "endpoint-url", "profile")
+	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile")
 	c.moduleFlags(cmd, &o.modules)
 	c.formatFlag(cmd, diag.Formats...)
 	return cmd
