@@ -54,7 +54,7 @@ func TestRefOfSeveralIdentifiers(t *testing.T) {
 func TestStackOfARule(t *testing.T) {
 	g := onSQLite(t)
 	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", ruleType))
-	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("Rule: {Type: '"+ruleType+"', Properties: {Name: 'arn:aws:events:eu-west-1:111122223333:rule/shop/nightly'}}"))})
+	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("Rule: {Type: '" + ruleType + "', Properties: {Name: 'arn:aws:events:eu-west-1:111122223333:rule/shop/nightly'}}"))})
 	g.expectStatus(s, types.StackStatusCreateComplete, "")
 	found, err := g.DescribeStackResources(t.Context(), owner, &cloudformation.DescribeStackResourcesInput{PhysicalResourceId: aws.String("shop|nightly")})
 	if err != nil || len(found.StackResources) != 1 || aws.ToString(found.StackResources[0].LogicalResourceId) != "Rule" {
