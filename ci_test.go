@@ -22,6 +22,8 @@ var notInCI = map[string]string{
 
 	"FORMWORK_EXPECT_CONTROL_GROUPS": "set by make vm, where the kernel has them",
 
+	"FORMWORK_PICTURE": "set by make picture, which rewrites the picture of README",
+
 	"FORMWORK_PAIRS":  "how many, not whether",
 	"FORMWORK_CORPUS": "how many, not whether",
 	"FORMWORK_SEED":   "which, not whether",

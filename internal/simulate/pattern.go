@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 )
 
 // spelled are the texts that a pattern spells out, by fixed rules: its literal parts, the first of alternatives, nothing
@@ -27,10 +28,10 @@ func (m *maker) spelled(pattern string, at document.Pointer) []string {
 }
 
 var (
-	lookaround = regexp.MustCompile(`\(\?<?[!=]`)
-	unicodes   = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
-	possessive = regexp.MustCompile(`([*+?}])\+`)
-	counts     = regexp.MustCompile(`\{(\d+)(,?)(\d*)\}`)
+	lookaround = lazyregexp.New(`\(\?<?[!=]`)
+	unicodes   = lazyregexp.New(`\\u([0-9a-fA-F]{4})`)
+	possessive = lazyregexp.New(`([*+?}])\+`)
+	counts     = lazyregexp.New(`\{(\d+)(,?)(\d*)\}`)
 )
 
 // portable is a pattern in the syntax of Go. What Go does not have, such as lookaheads, is left out: what is spelled is

@@ -1,12 +1,12 @@
 package simulate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -129,10 +129,10 @@ func (m *maker) byFormat(node *document.Value) []string {
 
 var (
 	// ownProperty is a variable in a form that only a resource of the type has.
-	ownProperty = regexp.MustCompile(`\$\{[A-Z]`)
+	ownProperty = lazyregexp.New(`\$\{[A-Z]`)
 
-	writtenID  = regexp.MustCompile(`\b([a-z]+(?:-[a-z]+)*-)[0-9a-f]{8,17}\b`)
-	writtenARN = regexp.MustCompile(`\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:[0-9]*:[A-Za-z-]+[:/]`)
+	writtenID  = lazyregexp.New(`\b([a-z]+(?:-[a-z]+)*-)[0-9a-f]{8,17}\b`)
+	writtenARN = lazyregexp.New(`\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:[0-9]*:[A-Za-z-]+[:/]`)
 )
 
 // described are the identifiers that the description of a property shows.
