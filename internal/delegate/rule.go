@@ -22,7 +22,7 @@ type Rule struct {
 // that narrower patterns do not name.
 const Everything = "AWS::*"
 
-var typePattern = lazyregexp.New(`^AWS::[A-Za-z0-9*]+(?:::[A-Za-z0-9*]+)?$`)
+var typePattern = lazyregexp.New(`^AWS::(?:[A-Za-z0-9]*\*[A-Za-z0-9*]*|[A-Za-z0-9*]+::[A-Za-z0-9*]+)$`)
 
 // ParseRules reads PATTERN[,PATTERN]=URL, or =none. Emulators must be on this machine, unless allowed
 // reports that a host may be used.

@@ -22,6 +22,7 @@ func TestParseRules(t *testing.T) {
 	for text, want := range map[string]string{
 		"AWS::SQS::*":                                             "is not of the form PATTERN[,PATTERN]=URL",
 		"=http://127.0.0.1:1":                                     "is not the name of a type of AWS or a pattern",
+		"AWS::SQS=http://127.0.0.1:1":                             "is not the name of a type of AWS or a pattern, such as AWS::SQS::Queue, AWS::SQS::*",
 		"Acme::*=http://127.0.0.1:1":                              "is not the name of a type of AWS or a pattern",
 		"AWS::CloudFormation::Stack=http://127.0.0.1:1":           "cannot be delegated",
 		"AWS::*=http://10.0.0.1:1":                                "pass --allow-host 10.0.0.1 as well",

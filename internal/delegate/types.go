@@ -137,7 +137,7 @@ func (d *Delegates) Type(ctx context.Context, caller awswire.Caller, name, _ str
 	case err != nil:
 		return nil, err
 	case parsed == nil:
-		unknown.Hint = "import the schema of the type with cfn types import, so that it can be delegated"
+		unknown.Hint = "import the schema of the type with cfn types import aws, so that it can be delegated"
 		return nil, unknown
 	}
 	if rule != nil && !d.uses(name) {

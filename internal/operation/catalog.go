@@ -37,7 +37,7 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		Types
 		knows bool // its hint, if it has one, is the one that counts
 	}
-	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, false}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
+	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, true}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
 	const builtin, simulated = 4, 5
 	if c.Preferred(name) {
 		order[builtin], order[simulated] = order[simulated], order[builtin]

@@ -57,7 +57,7 @@ func TestCatalogOrder(t *testing.T) {
 	for _, name := range []string{"missing", "unknown"} {
 		_, err := catalog(nil).Type(t.Context(), awswire.Caller{}, name, "")
 		var unknown *UnknownTypeError
-		if !errors.As(err, &unknown) || unknown.Name != name || unknown.Hint != "simulate it" {
+		if !errors.As(err, &unknown) || unknown.Name != name || unknown.Hint != "delegate it" {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}
