@@ -242,32 +242,10 @@ func (c *app) resourcesOf(cmd *cobra.Command, file string, o templateOptions, re
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.LogicalID, err)
 		}
-		properties, _ := pending(value).(map[string]any)
+		properties, _ := template.ReplaceUnknown(value, plan.Pending).(map[string]any)
 		out = append(out, templateResource{ID: r.LogicalID, Type: r.Type, At: r.At, Properties: properties})
 	}
 	return out, nil
-}
-
-// pending replaces what is not known yet by a text.
-func pending(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			out[key] = pending(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = pending(item)
-		}
-		return out
-	}
-	if value == template.Unknown {
-		return plan.Pending
-	}
-	return value
 }
 
 // request is the request of a hook for the resource.

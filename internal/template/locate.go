@@ -25,7 +25,7 @@ func (s *Scope) Locate(v *document.Value, part document.Pointer) Place {
 		switch {
 		case place.Value == nil || place.Inside:
 			return place
-		case isFunction(place.Value):
+		case FunctionName(place.Value) != "":
 			place.Inside = true
 			return place
 		case place.Value.Kind == document.Object:
@@ -41,11 +41,6 @@ func (s *Scope) Locate(v *document.Value, part document.Pointer) Place {
 		}
 	}
 	return place
-}
-
-func isFunction(v *document.Value) bool {
-	_, ok := callOf(v, false)
-	return ok
 }
 
 // taken follows the branches of Fn::If.

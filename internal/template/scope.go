@@ -504,6 +504,27 @@ func HasUnknown(value any) bool {
 	return false
 }
 
+// ReplaceUnknown returns a copy of a value with a text in the places of [Unknown].
+func ReplaceUnknown(value any, text string) any {
+	switch v := value.(type) {
+	case unknown:
+		return text
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = ReplaceUnknown(item, text)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = ReplaceUnknown(item, text)
+		}
+		return out
+	}
+	return value
+}
+
 // noValue is the value of Ref: AWS::NoValue: the member or item that has it is removed.
 type noValue struct{}
 

@@ -2,6 +2,7 @@ package typecheck
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/document"
@@ -35,7 +36,7 @@ func Properties(s *schema.Schema, properties any) []Violation {
 		properties = map[string]any{}
 	}
 	var out []Violation
-	for _, v := range s.Check(s.Recast(withoutUnknown(properties)), schema.CheckConfig{}) {
+	for _, v := range s.Check(s.Recast(template.ReplaceUnknown(properties, placeholder)), schema.CheckConfig{}) {
 		if v.Keyword == "" {
 			continue // the check was stopped: the schema is too complex
 		}
@@ -67,27 +68,6 @@ func AttributeText(typeName, attribute string) string {
 // placeholder replaces what is not known yet, which no schema accepts, by a text.
 const placeholder = "{{unknown}}"
 
-func withoutUnknown(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			out[key] = withoutUnknown(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = withoutUnknown(item)
-		}
-		return out
-	}
-	if value == template.Unknown {
-		return placeholder
-	}
-	return value
-}
-
 // valueAt finds a value by its pointer.
 func valueAt(value any, at document.Pointer) (any, bool) {
 	for _, token := range at {
@@ -98,8 +78,8 @@ func valueAt(value any, at document.Pointer) (any, bool) {
 				return nil, false
 			}
 		case []any:
-			var i int
-			if _, err := fmt.Sscanf(token, "%d", &i); err != nil || i < 0 || i >= len(v) {
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
 				return nil, false
 			}
 			value = v[i]
