@@ -65,7 +65,7 @@ type checker struct {
 	t         *template.Template
 	in        Input
 	scenarios *scenarios
-	schemas   map[string]*schema.Schema
+	schemas   map[string]*schema.Schema // nil for a type that the source does not know
 	found     diag.List
 	seen      map[string]bool // problems of copies that a loop made
 }
@@ -80,15 +80,13 @@ func (c *checker) add(p diag.Problem) {
 
 // find looks up the schemas of the types, and reports those that are not known.
 func (c *checker) find(ctx context.Context) error {
-	asked := map[string]bool{}
 	var open []string
 	var first *template.Resource
 	for _, r := range c.t.Resources {
 		if r.Type == "" || Unvalidated(r.Type) || template.IsModuleType(r.Type) {
 			continue
 		}
-		if !asked[r.Type] {
-			asked[r.Type] = true
+		if _, asked := c.schemas[r.Type]; !asked {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -96,12 +94,12 @@ func (c *checker) find(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			c.schemas[r.Type] = s
 			if s != nil {
-				c.schemas[r.Type] = s
 				c.lifecycle(r, s)
 			}
 		}
-		if c.schemas[r.Type] != nil || c.unknownType(r) || slices.Contains(open, r.Type) {
+		if c.schemas[r.Type] != nil || slices.Contains(open, r.Type) || c.unknownType(r) {
 			continue
 		}
 		if first == nil {

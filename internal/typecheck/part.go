@@ -84,13 +84,9 @@ func (p *part) hint(v Violation, place template.Place) string {
 		return fmt.Sprintf("add the property %q", v.Want)
 	}
 	shown := p.shown(v.Pointer, place)
-	if v.Keyword != "enum" || shown == "" {
-		return strings.TrimSpace(shown + " " + v.Message)
-	}
-	node := p.schema.Property(v.Pointer)
 	hint := strings.TrimSpace(shown + " " + v.Message)
-	if text, err := strconv.Unquote(shown); err == nil {
-		if near := schema.DidYouMean(text, node.Get("enum").Strings()); near != "" {
+	if text, err := strconv.Unquote(shown); err == nil && v.Keyword == "enum" {
+		if near := schema.DidYouMean(text, p.schema.Property(v.Pointer).Get("enum").Strings()); near != "" {
 			hint += "; " + near
 		}
 	}
