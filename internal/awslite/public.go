@@ -147,10 +147,8 @@ func regionFact(name, _ string) string {
 		return region
 	case parts[3] == "partition":
 		return awswire.PartitionOf(region)
-	case parts[3] == "domain" && awswire.PartitionOf(region) == "aws-cn":
-		return "amazonaws.com.cn"
 	case parts[3] == "domain":
-		return "amazonaws.com"
+		return awswire.DomainOf(region)
 	}
 	return regions[region]
 }

@@ -95,6 +95,14 @@ func PartitionOf(region string) string {
 	return "aws"
 }
 
+// DomainOf is the domain of the addresses of AWS in a region.
+func DomainOf(region string) string {
+	if PartitionOf(region) == "aws-cn" {
+		return "amazonaws.com.cn"
+	}
+	return "amazonaws.com"
+}
+
 var partitions = []struct{ prefix, name string }{
 	{"cn-", "aws-cn"},
 	{"us-gov-", "aws-us-gov"},

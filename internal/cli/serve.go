@@ -465,28 +465,30 @@ func (c *app) dataFolder(given string) (string, error) {
 	return filepath.Join(base, "formwork"), nil
 }
 
-// dataHome is where programs keep their data on a system; "" where the environment names
-// no such folder.
-func dataHome(system string, getenv func(string) string) (base string) {
+// dataHome is where programs keep their data on a system.
+func dataHome(system string, getenv func(string) string) string {
+	return userFolder(system, getenv, "Application Support", "XDG_DATA_HOME", filepath.Join(".local", "share"))
+}
+
+// userFolder is a folder for programs in the user's home: the one in Library on macOS; elsewhere, the one that a
+// variable names, or the one below the home. It is "" where the environment names no such folder.
+func userFolder(system string, getenv func(string) string, library, variable, below string) string {
 	home := getenv("HOME")
-	switch system {
-	case "windows":
-		if base = getenv("LOCALAPPDATA"); base == "" && getenv("USERPROFILE") != "" {
-			base = filepath.Join(getenv("USERPROFILE"), "AppData", "Local")
-		}
-	case "darwin":
-		if home != "" {
-			base = filepath.Join(home, "Library", "Application Support")
-		}
-	default:
-		if base = getenv("XDG_DATA_HOME"); !filepath.IsAbs(base) {
-			base = ""
-			if home != "" {
-				base = filepath.Join(home, ".local", "share")
-			}
-		}
+	switch {
+	case system == "windows" && getenv("LOCALAPPDATA") != "":
+		return getenv("LOCALAPPDATA")
+	case system == "windows" && getenv("USERPROFILE") != "":
+		return filepath.Join(getenv("USERPROFILE"), "AppData", "Local")
+	case system == "windows":
+		return ""
+	case system != "darwin" && filepath.IsAbs(getenv(variable)):
+		return getenv(variable)
+	case home == "":
+		return ""
+	case system == "darwin":
+		return filepath.Join(home, "Library", library)
 	}
-	return base
+	return filepath.Join(home, below)
 }
 
 // serveHint adds a hint to the error of a server that does not start. lambdaAddress is that of

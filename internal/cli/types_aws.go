@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/files"
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
@@ -38,7 +39,7 @@ func (c *app) awsSchemas(ctx context.Context, region string) (place, shown strin
 		if dir := c.lintSchemas(ctx); dir != "" {
 			return dir, "the schemas of cfn-lint in " + dir, nil
 		}
-		address = fmt.Sprintf("https://schema.cloudformation.%s.%s/CloudformationSchema.zip", region, domainOf(region))
+		address = fmt.Sprintf("https://schema.cloudformation.%s.%s/CloudformationSchema.zip", region, awswire.DomainOf(region))
 	}
 	dir := cacheHome(runtime.GOOS, c.Getenv)
 	if dir == "" {
@@ -60,28 +61,9 @@ func (c *app) awsSchemas(ctx context.Context, region string) (place, shown strin
 	return file, address, nil
 }
 
-// domainOf is the domain of the addresses of AWS in a region.
-func domainOf(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return "amazonaws.com.cn"
-	}
-	return "amazonaws.com"
-}
-
-// cacheHome is where programs keep what they can get again; "" where the environment names no such folder.
+// cacheHome is where programs keep what they can get again.
 func cacheHome(system string, getenv func(string) string) string {
-	home := getenv("HOME")
-	switch {
-	case system == "windows":
-		return getenv("LOCALAPPDATA")
-	case system == "darwin" && home != "":
-		return filepath.Join(home, "Library", "Caches")
-	case filepath.IsAbs(getenv("XDG_CACHE_HOME")):
-		return getenv("XDG_CACHE_HOME")
-	case home != "":
-		return filepath.Join(home, ".cache")
-	}
-	return ""
+	return userFolder(system, getenv, "Caches", "XDG_CACHE_HOME", ".cache")
 }
 
 // lintSchemas is the folder with the schemas of an installed cfn-lint, "" if there is none. It asks the

@@ -241,10 +241,7 @@ func (m *maker) builtin(name string) string {
 		}
 		return strings.ToLower(service)
 	case "dns":
-		if awswire.PartitionOf(caller.Region) == "aws-cn" {
-			return "amazonaws.com.cn"
-		}
-		return "amazonaws.com"
+		return awswire.DomainOf(caller.Region)
 	case "name", "lowname":
 		if n == 0 {
 			n = 255
