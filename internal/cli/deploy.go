@@ -242,7 +242,7 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if d.existing == nil {
 		in := &cloudformation.CreateStackInput{
 			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
-			RoleARN: opts.roleARN(), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation),
+			RoleARN: optional(opts.role), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation),
 			StackPolicyBody: d.policy, EnableTerminationProtection: opts.protection(), OnFailure: types.OnFailure(opts.onFailure),
 		}
 		if opts.onFailure == "" { // the service accepts only one of them
@@ -263,7 +263,7 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	}
 	_, err = client.UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: &id, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
-		RoleARN: opts.roleARN(), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation), DisableRollback: opts.rollbackDisabled(),
+		RoleARN: optional(opts.role), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation), DisableRollback: opts.rollbackDisabled(),
 	})
 	if err != nil && strings.Contains(err.Error(), "No updates are to be performed") {
 		return id, false, nil

@@ -58,13 +58,6 @@ func trueOrNil(on bool) *bool {
 	return &on
 }
 
-func (o *deployOptions) roleARN() *string {
-	if o.role == "" {
-		return nil
-	}
-	return &o.role
-}
-
 // config is the mode of the deployment, nil for the standard one.
 func (o *deployOptions) config() *types.DeploymentConfig {
 	if !o.express {
@@ -87,7 +80,7 @@ func (o *deployOptions) rollbackDisabled() *bool {
 
 // protection is the termination protection of the stack, nil to keep it.
 func (o *deployOptions) protection() *bool {
-	if o.protectChanged == nil || !o.protectChanged() {
+	if !o.protectChanged() {
 		return nil
 	}
 	return &o.protect

@@ -32,10 +32,7 @@ the service rejected the request or the deletion failed; 130 after Ctrl-C, which
 		Annotations: map[string]string{"log": "none"},
 		Args:        stackArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := &cloudformation.DeleteStackInput{RetainResources: retain}
-			if role != "" {
-				in.RoleARN = &role
-			}
+			in := &cloudformation.DeleteStackInput{RetainResources: retain, RoleARN: optional(role)}
 			return c.destroy(cmd.Context(), opts, args[0], in, yes, noWait)
 		},
 	}

@@ -317,15 +317,15 @@ func (c *app) setFailure(ctx context.Context, r *submit.Remote, graph *templateG
 // printFaults prints what a validation found, and returns what they come to: all of it with
 // --format json.
 func (c *app) printFaults(faults []templateFault) string {
-	message := invalidTemplate(faults)
-	for i, fault := range faults {
-		if c.format == "text" {
-			c.notef("%s\n", fault)
-			continue
-		}
-		message += []string{": ", "; "}[min(i, 1)] + fault.String()
+	var texts []string
+	for _, fault := range faults {
+		texts = append(texts, fault.String())
 	}
-	return message
+	if c.format != "text" {
+		return invalidTemplate(faults) + ": " + strings.Join(texts, "; ")
+	}
+	c.notef("%s\n", strings.Join(texts, "\n"))
+	return invalidTemplate(faults)
 }
 
 // setWarnings are the warnings of the validation of a change set. A service that has none of it is
@@ -398,7 +398,7 @@ func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deploy
 	if d.existing != nil {
 		in.StackName, in.ChangeSetType = d.existing.StackId, types.ChangeSetTypeUpdate
 	}
-	in.Capabilities, in.RoleARN, in.DeploymentConfig, in.DisableValidation = capabilitiesOf(opts.capabilities), opts.roleARN(), opts.config(), trueOrNil(opts.noValidation)
+	in.Capabilities, in.RoleARN, in.DeploymentConfig, in.DisableValidation = capabilitiesOf(opts.capabilities), optional(opts.role), opts.config(), trueOrNil(opts.noValidation)
 	in.ImportExistingResources = trueOrNil(opts.importExisting)
 	if opts.revertDrift && d.existing != nil { // a new stack has not drifted
 		in.DeploymentMode, in.IncludeNestedStacks = types.DeploymentModeRevertDrift, nil

@@ -224,12 +224,12 @@ func (c *app) markDelegated(ctx context.Context, r *submit.Remote, resources []l
 	if err != nil {
 		return c.serviceError(err)
 	}
-	for i, resource := range resources {
-		for _, found := range delegated {
-			if found.TypeName == resource.ResourceType && found.Identifier == resource.PhysicalID {
-				resources[i].By = found.Where
-			}
-		}
+	where := map[submit.DelegatedResource]string{}
+	for _, found := range delegated {
+		where[submit.DelegatedResource{TypeName: found.TypeName, Identifier: found.Identifier}] = found.Where
+	}
+	for i, name := range names {
+		resources[i].By = where[name]
 	}
 	return nil
 }

@@ -69,11 +69,7 @@ func newStackContinue(c *app, opts *remoteOptions) *cobra.Command {
 	var skip []string
 	var role string
 	cmd := c.stackOperation(opts, "continue", "Continue a rollback that failed", []types.StackStatus{types.StackStatusUpdateRollbackFailed}, func(ctx context.Context, client *cloudformation.Client, id string) error {
-		in := &cloudformation.ContinueUpdateRollbackInput{StackName: &id, ResourcesToSkip: skip}
-		if role != "" {
-			in.RoleARN = &role
-		}
-		_, err := client.ContinueUpdateRollback(ctx, in)
+		_, err := client.ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{StackName: &id, ResourcesToSkip: skip, RoleARN: optional(role)})
 		return err
 	})
 	cmd.Long = `Continue the rollback of an update that failed (UPDATE_ROLLBACK_FAILED), and wait for its end. First fix
@@ -89,11 +85,7 @@ func newStackRollback(c *app, opts *remoteOptions) *cobra.Command {
 	var role string
 	from := []types.StackStatus{types.StackStatusCreateFailed, types.StackStatusUpdateFailed}
 	cmd := c.stackOperation(opts, "rollback", "Roll back a deployment that failed without a rollback", from, func(ctx context.Context, client *cloudformation.Client, id string) error {
-		in := &cloudformation.RollbackStackInput{StackName: &id, RetainExceptOnCreate: trueOrNil(retain)}
-		if role != "" {
-			in.RoleARN = &role
-		}
-		_, err := client.RollbackStack(ctx, in)
+		_, err := client.RollbackStack(ctx, &cloudformation.RollbackStackInput{StackName: &id, RetainExceptOnCreate: trueOrNil(retain), RoleARN: optional(role)})
 		return err
 	})
 	cmd.Long = `Roll back a stack in CREATE_FAILED or UPDATE_FAILED, which a deployment with --disable-rollback, --express
