@@ -73,7 +73,7 @@ func (p *planner) main() []Step {
 	if p.in.Next == nil {
 		return nil
 	}
-	steps := p.in.Next.steps(p.in.Import)
+	steps := p.in.Next.steps(p.graph, p.in.Import)
 	for i := range steps {
 		b := p.bounds[steps[i].LogicalID]
 		steps[i].Most, steps[i].Certain = b.most, b.certain

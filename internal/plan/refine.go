@@ -72,11 +72,10 @@ const reasonWidened = "The change set does not show that this resource is %s. It
 
 var widened = map[Action]string{Create: "created", Update: "updated", Replace: "replaced", Remake: "replaced"}
 
+var sizes = map[Action]int{Update: 1, Replace: 2, Remake: 2, Create: 3, Import: 3}
+
 // beyond reports whether a change of a resource is larger than another one.
-func (a Action) beyond(b Action) bool {
-	sizes := map[Action]int{Update: 1, Replace: 2, Remake: 2, Create: 3, Import: 3}
-	return sizes[a] > sizes[b]
-}
+func (a Action) beyond(b Action) bool { return sizes[a] > sizes[b] }
 
 // action is what is done with the resource.
 func (s Step) action(in RefineInput, state Desired) Action {

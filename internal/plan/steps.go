@@ -125,7 +125,7 @@ func (h Have) Main(r Request) []Step {
 	}
 	steps := slices.Clone(r.Planned)
 	if steps == nil {
-		steps = r.Next.steps(r.Import)
+		steps = r.Next.steps(r.Next.Graph(), r.Import)
 	}
 	for i := range steps {
 		s := &steps[i]
@@ -149,11 +149,11 @@ func (h Have) Main(r Request) []Step {
 	return steps
 }
 
-// steps are those that deploy a template.
-func (d *Deployment) steps(imports map[string]string) []Step {
+// steps are those that deploy a template, given its graph.
+func (d *Deployment) steps(needs map[string][]string, imports map[string]string) []Step {
 	steps := []Step{}
 	for _, res := range d.Scope.ActiveResources() {
-		steps = append(steps, Step{LogicalID: res.LogicalID, Action: Deploy, After: d.Scope.Needs(res), Import: imports[res.LogicalID]})
+		steps = append(steps, Step{LogicalID: res.LogicalID, Action: Deploy, After: needs[res.LogicalID], Import: imports[res.LogicalID]})
 	}
 	return steps
 }
