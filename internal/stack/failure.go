@@ -31,7 +31,8 @@ type Failure struct {
 	// earlier one, to which it was rolled back.
 	Attempted bool
 
-	// Resources are those of the template of the operation: their logical ids, types and dependencies.
+	// Resources are those of the template of the operation: their logical ids, types and dependencies. Nested failures
+	// have none.
 	Resources []ResourceState
 }
 
@@ -129,8 +130,10 @@ func (e *Engine) failure(ctx context.Context, s *stackRow, op *operationRow, dep
 	if out.Hooks, err = e.refusals(ctx, s, op, first.LogicalID); err != nil {
 		return nil, err
 	}
-	if out.Resources, err = e.declared(ctx, s, op); err != nil {
-		return nil, err
+	if depth == 0 {
+		if out.Resources, err = e.declared(ctx, s, op); err != nil {
+			return nil, err
+		}
 	}
 	if first.Type == stackType && first.PhysicalID != s.ARN && depth < maxDescent {
 		out.Nested, err = e.nestedFailure(ctx, s, first, depth)

@@ -293,7 +293,7 @@ func (r *run) setStatus(status types.StackStatus, reason string) {
 }
 
 // stackType is the type of the events of a stack and of nested stacks.
-const stackType = "AWS::CloudFormation::Stack"
+const stackType = plan.NestedStack
 
 // shownReason is the reason in DescribeStacks: only for failures.
 func shownReason(status types.StackStatus, reason string) string {

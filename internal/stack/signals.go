@@ -30,16 +30,13 @@ const (
 // signalTimeout is how long a resource waits whose creation policy says nothing.
 const signalTimeout = 5 * time.Minute
 
-// simulatedSignals is the policy of a resource whose signals are not waited for: of a simulated
-// resource, and of a wait condition that only simulated resources know. It is nil for any other.
-func (r *run) simulatedSignals(t *target, policy *signalPolicy) *signalPolicy {
-	switch {
-	case !r.engine.config.SimulateSignals:
-		return nil
-	case t.typ.Simulated && policy != nil, t.res.Type == waitConditionType && r.onlySimulated(t.res):
+// awaited is the policy of a resource, given its creation policy. The signals of a simulated resource, and of a wait
+// condition that only simulated resources know, are not waited for.
+func (r *run) awaited(t *target, policy *signalPolicy) *signalPolicy {
+	if r.engine.config.SimulateSignals && (t.typ.Simulated && policy != nil || t.res.Type == waitConditionType && r.onlySimulated(t.res)) {
 		return &signalPolicy{Simulated: true}
 	}
-	return nil
+	return policy
 }
 
 // onlySimulated reports whether all that could signal a wait condition is simulated: resources that have its

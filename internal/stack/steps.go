@@ -126,10 +126,7 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		DependsOn: store.JSONOf(refined.DependsOn), DeletionPolicy: refined.DeletionPolicy,
 		UpdateReplacePolicy: refined.UpdateReplacePolicy, ReferencesHash: r.prepared.referencesHash(anyMap(refined.Properties)),
 	}
-	t.after.Signals = r.creationPolicy(t.res, in.References)
-	if simulated := r.simulatedSignals(t, t.after.Signals); simulated != nil {
-		t.after.Signals = simulated
-	}
+	t.after.Signals = r.awaited(t, r.creationPolicy(t.res, in.References))
 	t.after.Shown = stringified(refined.Masked)
 	s.Properties, s.Pending = t.after.Shown.Text(), store.JSONOf(t.after)
 	return t, cmp.Or(invalidProperties(t, s.LogicalID), refined.Refused), nil

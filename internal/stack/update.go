@@ -186,7 +186,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployme
 		input.Previous, deployments = before, append(deployments, before)
 	}
 	var err error
-	if input.Tags, err = e.provisionedTags(ctx, s, next); err != nil {
+	if input.Tags, err = e.provisionedTags(ctx, s, input.Previous, next); err != nil {
 		return input, err
 	}
 	if input.Resources, err = e.resourcesOf(ctx, s); err != nil {
@@ -208,9 +208,12 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployme
 }
 
 // provisionedTags are the tags of a stack when its resources were provisioned: those of its last stable state.
-func (e *Engine) provisionedTags(ctx context.Context, s *stackRow, next *plan.Deployment) (map[string]string, error) {
-	if s.StableDeploymentID == "" {
+func (e *Engine) provisionedTags(ctx context.Context, s *stackRow, previous, next *plan.Deployment) (map[string]string, error) {
+	switch s.StableDeploymentID {
+	case "":
 		return next.Tags, nil
+	case s.DeploymentID:
+		return previous.Tags, nil
 	}
 	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.StableDeploymentID)
 	if err != nil || row == nil {
