@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 )
 
@@ -23,11 +24,7 @@ func (c *Console) help(section string) string {
 	if c.config.Docs == nil {
 		return ""
 	}
-	name := helpPages[section]
-	if name == "" {
-		name = "console"
-	}
-	return Prefix + "/docs/" + name + ".html"
+	return Prefix + "/docs/" + cmp.Or(helpPages[section], "console") + ".html"
 }
 
 // sendDocs serves the documentation. The server has checked the name of the host; the documentation by itself is for

@@ -120,7 +120,8 @@ func (c *Console) showStack(_ http.ResponseWriter, r *http.Request, p *page) (te
 	if err != nil {
 		return nil, err
 	}
-	return p.stackBody(h, drawGraph(h.drawn(), h.tone)), nil
+	drawn := h.drawn()
+	return p.stackBody(h, drawn, drawGraph(drawn, h.tone)), nil
 }
 
 func (c *Console) stackOutputs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {

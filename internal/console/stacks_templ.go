@@ -1204,7 +1204,7 @@ func (p *page) resourceLinks(h *stackHead, x *stack.ResourceState) templ.Compone
 	})
 }
 
-func (p *page) stackBody(h *stackHead, g *graph) templ.Component {
+func (p *page) stackBody(h *stackHead, drawn []stack.ResourceState, g *graph) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1261,13 +1261,13 @@ func (p *page) stackBody(h *stackHead, g *graph) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if len(h.drawn()) == 0 {
+		if len(drawn) == 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 110, "<div class=\"card pad empty\"><p>The stack has no resources.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = p.resourceTable(h).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = p.resourceTable(h, drawn).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1605,7 +1605,7 @@ func graphBody(h *stackHead, g *graph) templ.Component {
 	})
 }
 
-func (p *page) resourceTable(h *stackHead) templ.Component {
+func (p *page) resourceTable(h *stackHead, drawn []stack.ResourceState) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1643,7 +1643,7 @@ func (p *page) resourceTable(h *stackHead) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, x := range h.drawn() {
+		for _, x := range drawn {
 			templ_7745c5c3_Err = p.resourceRow(h, &x).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
