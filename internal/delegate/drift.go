@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
-	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
 // drift has the emulator read the resource of a stack. It returns the properties of it that its template sets.
@@ -19,22 +16,15 @@ func (e *emulator) drift(ctx context.Context, client *cloudformation.Client, id 
 	if err != nil {
 		return nil, false, e.explain(ctx, err)
 	}
-	waited := time.Duration(0)
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
+	err = poll(ctx, func() (done bool, err error) {
 		found, err := client.DescribeStackDriftDetectionStatus(ctx, &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: begun.StackDriftDetectionId})
 		if err != nil {
-			return nil, false, e.explain(ctx, err)
+			return false, e.explain(ctx, err)
 		}
-		if found.DetectionStatus != cfn.StackDriftDetectionStatusDetectionInProgress {
-			break
-		}
-		if waited >= patience {
-			return nil, false, errPending
-		}
-		if err := invoke.Sleep(ctx, wait); err != nil {
-			return nil, false, err
-		}
-		waited += wait
+		return found.DetectionStatus != cfn.StackDriftDetectionStatusDetectionInProgress, nil
+	})
+	if err != nil {
+		return nil, false, err
 	}
 	out, err := client.DescribeStackResourceDrifts(ctx, &cloudformation.DescribeStackResourceDriftsInput{StackName: &id})
 	if err != nil {

@@ -222,18 +222,29 @@ func (e *emulator) updated(ctx context.Context, client *cloudformation.Client, n
 }
 
 // settle waits for the end of what is done on a stack; nil means that it does not exist.
-func (e *emulator) settle(ctx context.Context, client *cloudformation.Client, name string) (*remote, error) {
+func (e *emulator) settle(ctx context.Context, client *cloudformation.Client, name string) (found *remote, err error) {
+	err = poll(ctx, func() (done bool, err error) {
+		found, err = e.find(ctx, client, name)
+		return found == nil || found.settled(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// poll looks again and again until what is waited for is done, or fails. It returns errPending when it has lost its patience.
+func poll(ctx context.Context, look func() (done bool, err error)) error {
 	waited := time.Duration(0)
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
-		found, err := e.find(ctx, client, name)
-		if err != nil || found == nil || found.settled() {
-			return found, err
+		if done, err := look(); done || err != nil {
+			return err
 		}
 		if waited >= patience {
-			return nil, errPending
+			return errPending
 		}
 		if err := invoke.Sleep(ctx, wait); err != nil {
-			return nil, err
+			return err
 		}
 		waited += wait
 	}

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -462,10 +461,16 @@ func (c *call) own(ctx context.Context) (*remote, error) {
 		return nil, err
 	case stack == nil:
 		return nil, c.gone(ctx)
-	case stack.description != c.row.owner():
-		return nil, faultf(invoke.InvalidRequest, "The stack %s in the emulator at %s was not created by this server, or was changed by others.", c.row.StackName, c.emulator.url)
 	}
-	return stack, nil
+	return stack, c.check(stack)
+}
+
+// check fails for a stack that is not that of the resource.
+func (c *call) check(stack *remote) error {
+	if stack.description != c.row.owner() {
+		return faultf(invoke.InvalidRequest, "The stack %s in the emulator at %s was not created by this server, or was changed by others.", c.row.StackName, c.emulator.url)
+	}
+	return nil
 }
 
 // read returns the resource. What the emulator cannot read is as it was written last.
@@ -636,7 +641,7 @@ func (c *call) remove(ctx context.Context) (operation.Progress, error) {
 		}
 		return operation.Progress{Status: cfn.OperationStatusSuccess, Identifier: c.identifier()}, nil
 	}
-	if _, err := c.own(ctx); err != nil {
+	if err := c.check(stack); err != nil {
 		return operation.Progress{}, err
 	}
 	if !began {

@@ -173,10 +173,7 @@ func (d *Delegates) where(caller awswire.Caller, name string) func(ctx context.C
 // where says where the resource is.
 func (r *resourceRow) where() string {
 	name, version, _ := strings.Cut(r.Emulator, " ")
-	text := fmt.Sprintf("delegated to %s at %s", r.Emulator, r.Endpoint)
-	if _, measured := verified(kind{name, version})[r.TypeName]; !measured {
-		text += ", not verified"
-	}
+	text := delegatedTo(kind{name, version}, r.Endpoint, r.TypeName)
 	if r.Kept != "" {
 		text += ", may have kept " + r.Kept
 	}
@@ -189,9 +186,12 @@ func (d *Delegates) Mark(name string) string {
 	if rule == nil {
 		return ""
 	}
-	of := d.emulators[rule.URL].lastKind()
-	text := fmt.Sprintf("delegated to %s at %s", cmp.Or(of.String(), "an emulator"), rule.URL)
-	if _, measured := verified(of)[name]; !measured {
+	return delegatedTo(d.emulators[rule.URL].lastKind(), rule.URL, name)
+}
+
+func delegatedTo(of kind, url, typeName string) string {
+	text := fmt.Sprintf("delegated to %s at %s", cmp.Or(of.String(), "an emulator"), url)
+	if _, measured := verified(of)[typeName]; !measured {
 		text += ", not verified"
 	}
 	return text
