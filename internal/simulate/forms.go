@@ -2,6 +2,7 @@ package simulate
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +51,7 @@ var forms = sync.OnceValue(func() known {
 // formOf is the form of a property, "" if none is known.
 func formOf(typeName string, at document.Pointer) string {
 	for _, f := range forms().types[typeName] {
-		if f.at.String() == at.String() {
+		if slices.Equal(f.at, at) {
 			return f.text
 		}
 	}

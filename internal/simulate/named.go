@@ -24,18 +24,15 @@ func Tagged(typ *schema.Schema, request operation.Request, model map[string]any)
 	return m.model
 }
 
-// CreateOnlyChange names a create-only property whose value differs, "" for none. One that is left out keeps
-// its value.
-func CreateOnlyChange(typ *schema.Schema, before, desired map[string]any) string {
-	return createOnlyChange(typ, before, desired)
-}
-
 // Schema returns the schema of an imported type, or of one that this server has the service for; nil if there is
 // neither.
 func (s *Shelf) Schema(ctx context.Context, typeName string) (*schema.Schema, error) {
-	found, err := s.Find(ctx, typeName)
-	if err != nil || found == nil {
+	row, err := s.row(ctx, typeName)
+	if served := s.config.Served[typeName]; err == nil && row == nil && served != "" {
+		row = &publishedRow{TypeName: typeName, Hash: hash([]byte(served)), Schema: served}
+	}
+	if err != nil || row == nil {
 		return nil, err
 	}
-	return s.load(&publishedRow{TypeName: typeName, Hash: hash([]byte(found.Schema)), Schema: found.Schema})
+	return s.load(row)
 }

@@ -60,9 +60,11 @@ func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	takers, err := s.takersOf(ctx, request.Type)
-	if err != nil {
-		return operation.Progress{}, err
+	var takers takers // of creates only: the schemas of a whole service are read for them
+	if request.Action == invoke.Create {
+		if takers, err = s.takersOf(ctx, request.Type); err != nil {
+			return operation.Progress{}, err
+		}
 	}
 	create := func(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request) (operation.Progress, error) {
 		return s.create(ctx, tx, typ, request, takers)
@@ -211,7 +213,7 @@ func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return failed("NotUpdatable", "Resources of type '%s' cannot be updated.", request.Type), nil
 	}
 	before := row.model()
-	if changed := createOnlyChange(typ, before, request.Desired); changed != "" {
+	if changed := CreateOnlyChange(typ, before, request.Desired); changed != "" {
 		return failed("NotUpdatable", "The property %s of '%s' can only be set when the resource is created.", changed, request.Type), nil
 	}
 	model := updated(typ, before, request)
@@ -388,9 +390,9 @@ func identify(model map[string]any, paths []schema.Path) (string, bool) {
 	return strings.Join(parts, "|"), true
 }
 
-// createOnlyChange names a create-only property whose value differs, "" for none. One that
+// CreateOnlyChange names a create-only property whose value differs, "" for none. One that
 // the template leaves out keeps the value that it was given.
-func createOnlyChange(typ *schema.Schema, before, desired map[string]any) string {
+func CreateOnlyChange(typ *schema.Schema, before, desired map[string]any) string {
 	for _, path := range typ.CreateOnly {
 		for _, at := range schema.Present(desired, []schema.Path{path}) {
 			want, _ := at.Find(desired)
