@@ -1,10 +1,10 @@
 package invoke
 
 import (
-	"github.com/formwork-dev/formwork/internal/lambda"
-
 	"context"
 	"encoding/json"
+
+	"github.com/formwork-dev/formwork/internal/lambda"
 )
 
 // Credentials are what a handler is given to call AWS with. All empty means none.
