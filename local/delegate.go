@@ -17,7 +17,7 @@ import (
 
 // rules are those of Delegate.
 func (c *Config) rules() ([]delegate.Rule, error) {
-	hosts := strings.Fields(strings.ToLower(strings.Join(c.AllowHosts, " ")))
+	hosts := c.allowedHosts()
 	rules, err := delegate.ParseRules(c.Delegate, func(host string) bool { return allows(hosts, host) })
 	if err != nil {
 		return nil, fmt.Errorf("delegate types: %w", err)

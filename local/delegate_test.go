@@ -163,3 +163,20 @@ func gone(t *testing.T, c clients, name string) bool {
 	_, err := c.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
 	return err != nil
 }
+
+// A host is allowed for emulators in the form in which it is allowed for the proxy.
+func TestDelegateToAllowedAddress(t *testing.T) {
+	config := local.Config{Delegate: []string{"AWS::SQS::*=http://[fd00::1]:4567"}}
+	if cloud, err := local.Open(t.Context(), config); err == nil {
+		cloud.Close()
+		t.Fatal("an emulator on another machine was accepted")
+	}
+	config.AllowHosts = []string{"[fd00::1]"}
+	cloud, err := local.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -107,6 +107,14 @@ func (c *Config) checkProxy() error {
 	return err
 }
 
+// allowedHosts are AllowHosts as allows takes them.
+func (c *Config) allowedHosts() (hosts []string) {
+	for _, host := range c.AllowHosts {
+		hosts = append(hosts, strings.ToLower(strings.Trim(host, "[]")))
+	}
+	return hosts
+}
+
 // newProxy is the proxy of a server whose handler is next. Close its front.
 func (c *CloudFormation) newProxy(next http.Handler) *proxy {
 	p := &proxy{next: next, endpoints: map[string]*url.URL{}, logger: c.config.Logger, refused: map[string]bool{}}
@@ -118,9 +126,7 @@ func (c *CloudFormation) newProxy(next http.Handler) *proxy {
 		}
 		p.endpoints[label] = e.url
 	}
-	for _, host := range c.config.AllowHosts {
-		p.allowed = append(p.allowed, strings.ToLower(strings.Trim(host, "[]")))
-	}
+	p.allowed = c.config.allowedHosts()
 	var outer httpproxy.Config
 	for _, entry := range c.config.Environ {
 		name, value, _ := strings.Cut(entry, "=")
