@@ -104,11 +104,14 @@ func (m *maker) number(node *document.Value, at document.Pointer) any {
 	if strings.HasSuffix(at[len(at)-1], "Port") {
 		value = 443
 	}
-	for keyword, better := range map[string]func(int, int) int{"minimum": func(a, b int) int { return max(a, b) }, "maximum": func(a, b int) int { return min(a, b) }} {
-		if bound := node.Get(keyword); bound != nil {
-			if n, err := strconv.Atoi(bound.Text); err == nil {
-				value = better(value, n)
-			}
+	if bound := node.Get("minimum"); bound != nil {
+		if n, err := strconv.Atoi(bound.Text); err == nil {
+			value = max(value, n)
+		}
+	}
+	if bound := node.Get("maximum"); bound != nil {
+		if n, err := strconv.Atoi(bound.Text); err == nil {
+			value = min(value, n)
 		}
 	}
 	return json.Number(strconv.Itoa(value))

@@ -201,15 +201,14 @@ func (m *maker) spell(b *strings.Builder, re *syntax.Regexp) {
 		for _, sub := range re.Sub {
 			m.spell(b, sub)
 		}
-	case syntax.OpStar, syntax.OpPlus, syntax.OpRepeat, syntax.OpQuest:
-		least, most := map[syntax.Op]int{syntax.OpPlus: 1, syntax.OpRepeat: re.Min}[re.Op], -1
-		switch re.Op {
-		case syntax.OpRepeat:
-			most = re.Max
-		case syntax.OpQuest:
-			most = 1
-		}
-		m.repeat(b, re.Sub[0], least, most)
+	case syntax.OpStar:
+		m.repeat(b, re.Sub[0], 0, -1)
+	case syntax.OpPlus:
+		m.repeat(b, re.Sub[0], 1, -1)
+	case syntax.OpQuest:
+		m.repeat(b, re.Sub[0], 0, 1)
+	case syntax.OpRepeat:
+		m.repeat(b, re.Sub[0], re.Min, re.Max)
 	}
 }
 
