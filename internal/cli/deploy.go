@@ -243,7 +243,7 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 		in := &cloudformation.CreateStackInput{
 			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
 			RoleARN: optional(opts.role), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation),
-			StackPolicyBody: d.policy, EnableTerminationProtection: opts.protection(), OnFailure: types.OnFailure(opts.onFailure),
+			StackPolicyBody: d.policy, EnableTerminationProtection: opts.protect.value, OnFailure: types.OnFailure(opts.onFailure),
 		}
 		if opts.onFailure == "" { // the service accepts only one of them
 			in.DisableRollback = opts.rollbackDisabled()

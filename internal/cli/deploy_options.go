@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -19,8 +20,8 @@ type deployOptions struct {
 	parameters, tags, capabilities       []string
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
-	noValidation, protect                bool
-	protectChanged                       func() bool // whether --protect was passed, true or false
+	noValidation                         bool
+	protect                              optionalBool
 }
 
 // flags defines the options of cfn deploy.
@@ -41,14 +42,32 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.importExisting, "import-existing-resources", false, "import resources whose names are already in use")
 	flags.BoolVar(&o.noValidation, "no-validation", false, "do not check properties and names before the deployment")
 	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
-	flags.BoolVar(&o.protect, "protect", false, "turn termination protection on; --protect=false turns it off")
-	o.protectChanged = func() bool { return flags.Changed("protect") }
+	flags.Var(&o.protect, "protect", "turn termination protection on; --protect=false turns it off")
+	flags.Lookup("protect").NoOptDefVal = "true"
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
 	o.remoteOptions.flags(flags)
 }
+
+// optionalBool is an option that is true, false or, as its zero value, not passed.
+type optionalBool struct{ value *bool }
+
+func (b *optionalBool) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	b.value = &on
+	return err
+}
+
+func (b *optionalBool) String() string {
+	if b.value == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b.value)
+}
+
+func (b *optionalBool) Type() string { return "bool" }
 
 // trueOrNil is the value of an option in a request, which does not have it if it is off.
 func trueOrNil(on bool) *bool {
@@ -76,14 +95,6 @@ func (o *deployOptions) rollbackDisabled() *bool {
 		return nil
 	}
 	return &o.disableRollback
-}
-
-// protection is the termination protection of the stack, nil to keep it.
-func (o *deployOptions) protection() *bool {
-	if !o.protectChanged() {
-		return nil
-	}
-	return &o.protect
 }
 
 // asksBefore reports whether the changes are shown and confirmed before a deployment.
@@ -114,7 +125,7 @@ func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, i
 			return c.serviceError(err)
 		}
 	}
-	if on := o.protection(); on != nil {
+	if on := o.protect.value; on != nil {
 		if _, err := client.UpdateTerminationProtection(ctx, &cloudformation.UpdateTerminationProtectionInput{StackName: &id, EnableTerminationProtection: on}); err != nil {
 			return c.serviceError(err)
 		}
