@@ -31,6 +31,7 @@ var floors = [][]string{
 	{"internal/stackset"},
 	{"internal/console", "internal/server"},
 	{"local"},
+	{"internal/stacktest"},
 	{"internal/cli"},
 	{"cmd/cfn"},
 }

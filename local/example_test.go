@@ -230,6 +230,37 @@ Resources:
 	// Output: CREATE_COMPLETE
 }
 
+// Config.Around sees each call of a handler, whatever makes it, and can answer itself: here the creation of a resource
+// fails, and the stack is rolled back.
+func Example_failure() {
+	ctx := context.Background()
+	cloud, err := local.Open(ctx, local.Config{
+		Around: func(ctx context.Context, call local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
+			if call.LogicalID == "Second" {
+				fmt.Println(call.Action, call.Desired["Value"])
+				return local.ResourceAnswer{Status: "FAILED", ErrorCode: "ServiceLimitExceeded", Message: "no more notes"}, nil
+			}
+			return next(ctx)
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cloud.Close()
+	server := httptest.NewServer(cloud)
+	defer server.Close()
+
+	stack := createStack(ctx, cloudformation.NewFromConfig(exampleClient(server)), "notes", `
+Resources:
+  First: {Type: AWS::SSM::Parameter, Properties: {Type: String, Value: one}}
+  Second: {Type: AWS::SSM::Parameter, DependsOn: First, Properties: {Type: String, Value: two}}
+`)
+	fmt.Println(stack.StackStatus)
+	// Output:
+	// CREATE two
+	// ROLLBACK_COMPLETE
+}
+
 // A change set shows what an update would do, before anything is done.
 func Example_changeSet() {
 	ctx := context.Background()

@@ -149,6 +149,10 @@ type Config struct {
 	// the service as in AWS_ENDPOINT_URL_<SERVICE>. Handlers reach them there.
 	Endpoints []string
 
+	// Around is called for each call of a handler or of another provider of a resource, and makes it by next or
+	// answers itself: tests look at calls with it, and have them fail. Nil makes them all.
+	Around func(ctx context.Context, call ResourceCall, next func(context.Context) (ResourceAnswer, error)) (ResourceAnswer, error)
+
 	Logger *slog.Logger     // nil: nowhere
 	Now    func() time.Time // nil: time.Now
 

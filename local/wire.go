@@ -68,7 +68,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	types := &operation.Catalog{}
 	operations := operation.New(operation.Config{
 		Store: c.store, Types: types, Prepare: stack.Prepare(references), Places: map[string]operation.Places{registry.TestOwner: {}},
-		TimeScale: scale, Logger: logger, Now: now,
+		Around: config.around(), TimeScale: scale, Logger: logger, Now: now,
 	})
 	served, err := builtin.Schemas(config.RunLambda)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/smithy"
+	"github.com/formwork-dev/formwork/internal/stacktest"
 	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/internal/typecheck"
 )
@@ -97,7 +98,7 @@ func allExplanations() explanations {
 			Example: pair("old", r.Old, "new", r.New), Upstream: r.Upstream,
 		})
 	}
-	add(contract.Rules(), lsp.Rules(), invoke.Rules(), drift.Rules(), smithy.Rules())
+	add(contract.Rules(), stacktest.Rules(), lsp.Rules(), invoke.Rules(), drift.Rules(), smithy.Rules())
 	first := map[string]int{} // of each namespace, whose rules stay together
 	for i, e := range out {
 		space, _, _ := strings.Cut(e.ID, "/")

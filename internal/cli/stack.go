@@ -22,22 +22,22 @@ func newStack(c *app) *cobra.Command {
 	opts := &remoteOptions{}
 	cmd := &cobra.Command{
 		Use:   "stack",
-		Short: "Show and follow a stack; cancel and roll back updates; move resources between stacks",
+		Short: "Show, follow and test stacks; cancel and roll back updates; move resources between stacks",
 		Long: `Show details of a stack, which is given by its name or ARN, end an update of it, or move resources between
 stacks. The stack is on AWS, or in "cfn serve" on this machine if AWS_ENDPOINT_URL is set to it. For a
 deleted stack, use the ARN.
 
 Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the stack does not exist or the
-service returned an error.`,
+service returned an error. "cfn stack test" needs no server.`,
 		Args: func(*cobra.Command, []string) error {
-			return errors.New("the following arguments are required: events, resources, outputs, template, drift, cancel, continue, rollback or refactor")
+			return errors.New("the following arguments are required: events, resources, outputs, template, drift, cancel, continue, rollback, refactor or test")
 		},
 		RunE:        func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 		Annotations: map[string]string{"log": "none"},
 	}
 	opts.flags(cmd.PersistentFlags())
 	cmd.AddCommand(newStackEvents(c, opts), newStackResources(c, opts), newStackOutputs(c, opts), newStackTemplate(c, opts), newStackDrift(c, opts),
-		newStackCancel(c, opts), newStackContinue(c, opts), newStackRollback(c, opts), newStackRefactor(c, opts))
+		newStackCancel(c, opts), newStackContinue(c, opts), newStackRollback(c, opts), newStackRefactor(c, opts), newStackSuite(c, opts))
 	return cmd
 }
 

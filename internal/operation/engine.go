@@ -29,6 +29,10 @@ type Config struct {
 	// requests as they are.
 	Prepare func(ctx context.Context, request Request) (Request, error)
 
+	// Around makes the calls of resources: it calls next, or answers in the place of the provider. Nil makes
+	// them all.
+	Around func(ctx context.Context, request Request, next Provider) (Progress, error)
+
 	// Places bound the calls made at once on this node for an owner, by Spec.Owner, and share
 	// them among accounts. An owner that is not named has no bound: it is for calls that take
 	// minutes.
@@ -267,4 +271,12 @@ func find(ctx context.Context, db bun.IDB, id string) (*row, error) {
 		return nil, fmt.Errorf("look up operation %s: %w", id, err)
 	}
 	return found, nil
+}
+
+// provide makes one call of a provider.
+func (e *Engine) provide(ctx context.Context, typ *Type, request Request) (Progress, error) {
+	if e.config.Around == nil {
+		return typ.Provider.Call(ctx, request)
+	}
+	return e.config.Around(ctx, request, typ.Provider)
 }

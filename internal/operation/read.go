@@ -35,7 +35,7 @@ func (e *Engine) Read(ctx context.Context, request Request) (Progress, error) {
 	}
 	deadline := e.config.Now().Add(e.timeout(typ, invoke.Read))
 	for {
-		progress, err := typ.Provider.Call(ctx, request)
+		progress, err := e.provide(ctx, typ, request)
 		if err != nil {
 			return Progress{}, err
 		}

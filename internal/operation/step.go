@@ -240,7 +240,7 @@ func (m *move) call(ctx context.Context, typ *Type) error {
 	}
 	var progress Progress
 	if err == nil {
-		progress, err = typ.Provider.Call(within, request)
+		progress, err = m.engine.provide(within, typ, request)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
