@@ -91,6 +91,7 @@ var stoppedElsewhere = map[string]string{
 	"serve":        "serve_interrupted.txtar, local TestStopAtWork",
 	"start-lambda": "startlambda_serve.txtar, TestCommandsEndHandlers",
 	"docs":         "TestDocsServes",
+	"stack test":   "TestStops of stacktest",
 	"lsp":          "TestServersOfStreamsStop",
 	"init":         "TestInterruptedInitLeavesNothing",
 	"package":      "TestInterruptedCommand: the build is a program that gets the signal",

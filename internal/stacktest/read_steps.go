@@ -193,7 +193,7 @@ func (r *reader) expectations(v *document.Value) []document.Member {
 	return slices.DeleteFunc(slices.Clone(r.quiet(v)), func(m document.Member) bool { _, ok := expectations[m.Key]; return !ok })
 }
 
-// quiet are the members of a value that was reported already if it is no object.
+// quiet are the members of a value , whose other kinds are reported already.
 func (r *reader) quiet(v *document.Value) []document.Member { return v.Distinct() }
 
 func checkNone(r *reader, v *document.Value) {

@@ -292,6 +292,35 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestStops: a run that is interrupted ends at once, and leaves no folder.
+func TestStops(t *testing.T) {
+	temporary := t.TempDir()
+	s, problems, _ := load(t, shop, head+"cases:\n  slow: {steps: [{deploy: {}, delay: {Db: 1h}}]}\n  quick: {steps: [{deploy: {}}]}\n  never: {steps: [{deploy: {}}]}\n")
+	if s == nil {
+		t.Fatal(problems.Err())
+	}
+	t.Setenv("TMPDIR", temporary)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	of := config(t)
+	of.Done = func(r *stacktest.Result) {
+		if r.Case == "quick" {
+			stop()
+		}
+	}
+	summary, err := stacktest.Run(ctx, of, []*stacktest.Suite{s})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if r := summary.Results[0]; r.Err == nil && r.Problems == nil {
+		t.Error("the slow case was not interrupted")
+	}
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 // TestReports: counts, JUnit and JSON say the same.
 func TestReports(t *testing.T) {
 	summary, _ := run(t, shop, head+"cases:\n  good: {steps: [{deploy: {}}]}\n  bad: {steps: [{deploy: {}, expect: {Outputs: {Rows: 8}}}]}\n  stuck: {steps: [{execute: {}}]}\n  later: {skip: not yet, steps: [{deploy: {}}]}\n")
