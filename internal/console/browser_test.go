@@ -28,7 +28,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -241,9 +240,7 @@ const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...docu
 // testLook looks at every page as people do: on a phone and on a desk, in the
 // light and in the dark. FORMWORK_SCREENSHOTS names a folder for pictures.
 func testLook(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
-	v := visit(t, browser, c)
+	v := visit(t, browser, newConsole(t, world(t)))
 	shots := os.Getenv("FORMWORK_SCREENSHOTS")
 	const cluster, schemaOf = "/types/RESOURCE/MongoDB::Atlas::Cluster", "/types/RESOURCE/MongoDB::Atlas::Cluster/schema"
 	pages := []struct{ name, path, before string }{
@@ -257,7 +254,7 @@ func testLook(t *testing.T, browser context.Context) {
 		{"type", cluster, ""},
 		{"type-menu", cluster, `document.querySelector("details.menu").open = true`},
 		{"type-hook", "/types/HOOK/Acme::Security::Encryption", ""},
-		{"type-public", "/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", ""},
+		{"type-public", "/types/RESOURCE/Example::Chat::Room?publisher=" + publisher, ""},
 		{"type-activated", "/types/RESOURCE/Acme::Mail::List", ""},
 		{"type-unfinished", "/types/RESOURCE/Acme::Queue::Thing", ""},
 		{"type-missing", "/types/RESOURCE/No::Such::Type", ""},
@@ -289,9 +286,9 @@ func testLook(t *testing.T, browser context.Context) {
 		{"stack-events", "/stacks/shop/events", ""},
 		{"stack-outputs", "/stacks/shop/outputs", ""},
 		{"stack-template", "/stacks/shop/template", ""},
-		{"stack-changes", "/stacks/shop/changes", ""},
-		{"stack-change-set", "/stacks/shop/changes/bigger", ""},
-		{"stack-drift", "/stacks/shop/drift", ""},
+		{"stack-changes", "/stacks/orders/changes", ""},
+		{"stack-change-set", "/stacks/orders/changes/bigger", ""},
+		{"stack-drift", "/stacks/orders/drift", ""},
 		{"stack-hooks", "/stacks/shop/hooks", ""},
 		{"hook-results", "/types/HOOK/Acme::Security::Encryption/results?all=1", ""},
 		{"requests", "/requests", ""},
@@ -362,11 +359,10 @@ const maxPicture = 150 << 10
 
 // testPicture takes the picture of README.md, of a stack that failed. FORMWORK_PICTURE is the file that it is written to.
 func testPicture(t *testing.T, browser context.Context) {
-	s := newShop(t, newEngines(t))
+	s := newShop(t)
 	s.message = "no space left: 40 of 40 GB are in use"
 	s.create("orders", types.StackStatusRollbackComplete, "Network: {}", "Queue: {Note: !Ref Network}", "Table: {Note: !Ref Network}", "Disk: {Fail: CREATE, Note: !Sub '${Queue}${Table}'}", "Worker: {Note: !Ref Disk}")
-	c := s.console()
-	c.config.Warning = ""
+	c := newConsole(t, s.engines, func(c *Config) { c.Warning = "" })
 	v := visit(t, browser, c)
 	v.look(1280, "light")
 	v.open("/stacks/orders")
@@ -394,8 +390,7 @@ func testPicture(t *testing.T, browser context.Context) {
 
 // testColors changes the color scheme, which later pages keep, and comes back to that of the system.
 func testColors(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, world(t)))
 	v.look(1280, "light")
 	v.open("/stacks")
 	const background, button = `getComputedStyle(document.body).backgroundColor`, `document.querySelector("[data-scheme-switch]")`
@@ -406,7 +401,7 @@ func testColors(t *testing.T, browser context.Context) {
 		v.is(want.label+" on the next page", fmt.Sprintf(`%s.textContent === "Colors: %s" && %s === %q`, button, want.label, background, want.color))
 	}
 	v.look(390, "light")
-	v.open("/stacks/shop/drift")
+	v.open("/stacks/orders/drift")
 	v.is("the tab that is shown is in view", `(() => { const r = document.querySelector(".tabs .on").getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth; })()`)
 	v.quiet()
 }
@@ -435,22 +430,26 @@ func (v *reader) follow(selector, title string) {
 	v.is("the page "+title, fmt.Sprintf("document.title === %q", title+" · cfn"))
 }
 
+// touch changes a stack as its engine does.
+func (e *engines) touch(name string) {
+	e.t.Helper()
+	e.exec("UPDATE stacks SET row_version = row_version + 1 WHERE name = ?", name)
+}
+
 // testLiveStack sees a resource change its colour in the graph while the page is open.
 func testLiveStack(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
-	stacks := c.config.Stacks.(*fakeStacks)
-	v := visit(t, browser, c)
+	e := world(t)
+	v := visit(t, browser, newConsole(t, e))
 	v.look(1280, "light")
 	v.open("/stacks")
 	v.follow(`a[href$="/stacks/growing"][data-row]`, "growing")
 	v.is("the page follows", `document.body.dataset.following === "live"`)
 	v.is("L waits", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("plain")`)
-	stacks.change("growing", func(s *stack.StackState) { s.Resources[11].Status = types.ResourceStatusCreateInProgress })
+	e.insert("stack_resources", row{"stack_id": "growing", "logical_id": "WorkerL", "type": "AWS::SQS::Queue", "status": types.ResourceStatusCreateInProgress, "created_at": store.At(then), "updated_at": store.At(then)})
+	e.touch("growing")
 	v.is("L is being created", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("wait")`)
-	stacks.change("growing", func(s *stack.StackState) {
-		s.Resources[11].Status, s.Resources[11].Reason = types.ResourceStatusCreateFailed, "no room"
-	})
+	e.exec("UPDATE stack_resources SET status = 'CREATE_FAILED', reason = 'no room' WHERE logical_id = 'WorkerL'")
+	e.touch("growing")
 	v.is("L failed", `document.querySelector('a.node[href="#r-WorkerL"]').classList.contains("bad") && document.querySelector("#r-WorkerL").textContent.includes("no room")`)
 	v.open("/stacks/shop")
 	v.follow(`.cause a[href$="/template#line-Billing"]`, "shop template")
@@ -460,8 +459,7 @@ func testLiveStack(t *testing.T, browser context.Context) {
 
 // testWalk clicks through the pages as one does who works with them.
 func testWalk(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, world(t)))
 	v.look(1280, "light")
 	v.open("/types")
 	v.follow(`a[href$="MongoDB::Atlas::Cluster"][data-row]`, "MongoDB::Atlas::Cluster")
@@ -510,8 +508,7 @@ func testWalk(t *testing.T, browser context.Context) {
 
 // testKeyboard goes from the first key to a type and back without a mouse.
 func testKeyboard(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, world(t)))
 	v.look(1280, "dark")
 	v.open("/types")
 	v.press(kb.Tab)
@@ -552,24 +549,26 @@ func testKeyboard(t *testing.T, browser context.Context) {
 
 // testLivePages: pages change while one looks at them, and nothing is lost by it.
 func testLivePages(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	e := world(t)
+	v := visit(t, browser, newConsole(t, e))
 	v.look(1280, "light")
 	v.open(clusterPath)
 	v.is("the page follows", `document.body.dataset.following === "live"`)
 	ask[any](v, `document.querySelector("#deregister-00000004").open = true; document.querySelector("#deregister-00000004 summary").focus(); window.stays = 1`)
-	f.change(func() {
-		f.registrations[0].status = types.RegistrationStatusComplete
-		cluster := f.types[3]
-		cluster.versions = append(cluster.versions, fakeVersion{id: "00000005", schema: cluster.versions[3].schema, tests: types.TypeTestsStatusInProgress})
+	e.exec("UPDATE registrations SET status = 'COMPLETE' WHERE status = 'IN_PROGRESS'")
+	e.insert("type_versions", row{
+		"id": "fifth", "type_id": home.String() + " RESOURCE MongoDB::Atlas::Cluster", "version": 5, "schema": "{}", "test_status": types.TypeTestsStatusInProgress,
+		"created_at": store.At(then), "updated_at": store.At(then), "row_version": 1,
 	})
+	changed := func() { e.setVersion(caller, "Acme::Tasks::Definition", "00000001") } // of which the pages hear
+	changed()
 	v.is("the new version is there", `document.querySelector("#versions").textContent.includes("00000005") && !document.querySelector("#registrations").textContent.trim()`)
 	v.is("the page is the same one", `window.stays === 1 && document.querySelector("#deregister-00000004").open && document.querySelector("#versions").contains(document.activeElement)`)
 
 	v.open("/calls?failed=1")
 	v.is("the calls follow", `document.body.dataset.following === "live"`)
 	ask[any](v, `document.querySelector("[data-row]").focus(); window.stays = 1`)
-	logs.called(handlers.Invocation{
+	e.called(handlers.Invocation{
 		ID: "new-call", Account: home.Account, Region: home.Region, Kind: schema.Hook, TypeName: "Acme::New::Hook", Version: "00000001", Action: "CREATE_PRE_PROVISION", Status: "FAILED",
 		Request: "{}", Reply: `{"hookStatus": "FAILED", "errorCode": "NonCompliant", "message": "no <b>key</b>"}`, StartedAt: store.At(then.Add(2 * time.Minute)),
 	})
@@ -580,30 +579,27 @@ func testLivePages(t *testing.T, browser context.Context) {
 
 	v.open("/tests/run-3")
 	v.is("the run follows", `document.body.dataset.following === "live" && document.querySelector("progress").value === 7`)
-	f.change(func() {
-		f.runs[0].Progress = &registry.TestProgress{Test: "handler_delete.py::contract_delete_read", Number: 8, Total: 15}
-	})
+	e.exec("UPDATE test_runs SET notes = ? WHERE id = 'run-3'", noteOf(registry.TestProgress{Test: "handler_delete.py::contract_delete_read", Number: 8, Total: 15}))
+	changed()
 	v.is("the run has come further", `document.querySelector("progress").value === 8 && document.querySelector("#run").textContent.includes("contract_delete_read")`)
 
 	v.open("/types?in=000000000000/eu-central-1")
 	v.is("the page is empty and follows", `document.querySelector("#start") && document.body.dataset.following === "live"`)
 	v.open("/registrations")
 	v.is("it follows", `document.body.dataset.following === "live"`)
-	f.change(func() {
-		f.registrations = append(f.registrations, fakeRegistration{home, "new-token", "HOOK", "Acme::New::Hook", "00000001", types.RegistrationStatusInProgress, ""})
-	})
+	e.insert("registrations", registrationRow("new-token", "HOOK", "Acme::New::Hook", 1, types.RegistrationStatusInProgress, "FETCH_STAGE", ""))
+	changed()
 	v.is("the registration is there", `document.querySelector("#all").textContent.includes("new-token")`)
 	v.quiet()
 }
 
 // testLiveLogs: lines appear as they are written; pausing, filtering, bounds.
 func testLiveLogs(t *testing.T, browser context.Context) {
-	f, _ := world(t)
 	logs := newEngines(t)
 	for i := range 100 {
 		logs.write("g", fmt.Sprintf("line %d", i))
 	}
-	v := visit(t, browser, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, logs))
 	v.look(390, "dark")
 	v.open("/logs?group=g")
 	const last, items = `document.querySelector(".log").lastElementChild.textContent`, `document.querySelectorAll(".log li").length`
@@ -646,8 +642,7 @@ func testLiveLogs(t *testing.T, browser context.Context) {
 
 // testChecks puts the checks of testLook to the test: each finds what it is for.
 func testChecks(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	v := visit(t, browser, newConsole(t, world(t)))
 	v.look(390, "light")
 	for what, check := range map[string]struct{ change, check string }{
 		"faint":   {`const p = document.createElement("p"); p.textContent = "faint"; p.style.color = "#999"; document.body.append(p)`, faint},
@@ -667,7 +662,7 @@ func testChecks(t *testing.T, browser context.Context) {
 // follows changes becomes the page to sign in, which follows nothing.
 func testSignIn(t *testing.T, browser context.Context) {
 	now := then
-	locked, f := lockedConsole(t, &now)
+	locked, e := lockedConsole(t, &now)
 	c := locked.c
 	v := visit(t, browser, c)
 	v.look(390, "light")
@@ -691,7 +686,7 @@ func testSignIn(t *testing.T, browser context.Context) {
 	c.door.mu.Lock()
 	c.door.sessions = nil
 	c.door.mu.Unlock()
-	f.change(func() { f.types = nil })
+	e.touch("shop")
 	v.is("the page is for signing in again", `document.querySelector("#signin") && !document.body.dataset.following`)
 	v.open("/?token=" + c.Token())
 	v.is("the session begins again", `document.querySelector("h1").textContent === "Overview"`)
@@ -701,8 +696,8 @@ func testSignIn(t *testing.T, browser context.Context) {
 }
 
 func testWithoutScript(t *testing.T, browser context.Context) {
-	f, logs := world(t)
-	v := visit(t, browser, newConsole(t, f, logs))
+	logs := world(t)
+	v := visit(t, browser, newConsole(t, logs))
 	v.look(1280, "light")
 	v.do(chromedp.Func(func(ctx context.Context, page *chromedp.Target) error {
 		_, err := cdp.Call(ctx, page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})

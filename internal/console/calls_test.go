@@ -8,8 +8,8 @@ import (
 
 // TestOperations sees the calls of one operation together, and gets from one to the next.
 func TestOperations(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, world(t))
 	page := get(t, c, callPath(4)).Body.String()
 	for _, want := range []string{
 		"<b>3 calls</b> of one operation", `href="/_cfn` + callPath(3) + `" rel="prev"`, `href="/_cfn` + callPath(5) + `" rel="next"`,

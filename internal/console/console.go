@@ -33,6 +33,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
 )
 
@@ -46,7 +48,7 @@ var assets embed.FS
 
 // Config sets up a Console. Only Registry must be set.
 type Config struct {
-	Registry Registry
+	Registry *registry.Registry
 
 	// Logs reads the logs of handlers. With nil the pages report that logs are not stored.
 	Logs *logs.Service
@@ -56,7 +58,7 @@ type Config struct {
 	Calls *handlers.Pool
 
 	// Stacks reads stacks. With nil the pages report that stacks are not supported.
-	Stacks Stacks
+	Stacks *stack.Engine
 
 	// Requests reads the requests of Cloud Control. With nil the pages report that it is not
 	// supported.

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -10,32 +8,32 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"go.uber.org/goleak"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/registry"
-	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"), goleak.Cleanup(func(code int) {
+		if err := os.RemoveAll(made.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
 }
-
-var (
-	_ Registry = (*registry.Registry)(nil)
-	_ Stacks   = (*stack.Engine)(nil)
-)
 
 // get asks for a page below the prefix.
 func get(t testing.TB, c http.Handler, path string) *httptest.ResponseRecorder {
@@ -53,13 +51,13 @@ var allPages = []string{
 	clusterPath, clusterPath + "/schema", clusterPath + "/schema?at=/ReplicationSpecs/*/AdvancedRegionConfigs", clusterPath + "/schema?q=region",
 	clusterPath + "/compare", clusterPath + "/compare?from=00000003&to=00000002", clusterPath + "/logs", clusterPath + "/logs?q=error",
 	"/types/HOOK/Acme::Security::Encryption", "/types/HOOK/Acme::Security::Encryption/schema", "/types/MODULE/Acme::Net::Vpc::MODULE", "/types/MODULE/Acme::Net::Vpc::MODULE/schema",
-	"/types/RESOURCE/Acme::Mail::List", "/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", "/types/RESOURCE/Acme::Queue::Thing",
+	"/types/RESOURCE/Acme::Mail::List", "/types/RESOURCE/Example::Mail::List?publisher=" + publisher, "/types/RESOURCE/Example::Chat::Room?publisher=" + publisher, "/types/RESOURCE/Acme::Queue::Thing",
 	"/types/RESOURCE/Acme::Tasks::Definition/schema", "/registrations", "/tests", "/tests?kind=RESOURCE&type=MongoDB::Atlas::Cluster", "/tests/run-1", "/tests/run-2", "/logs", "/logs?group=/aws/lambda/other", "/contract",
 	"/calls", "/calls?failed=1", "/calls?q=cluster&action=READ", callPath(4), callPath(24), "/calls/hook-call", "/calls/stack-call", clusterPath + "/calls?stack=x&resource=y", "/calls/aliased-call", clusterPath + "/calls", clusterPath + "/calls?v=00000003",
 	streamPath, streamPath + "&q=error",
 	"/stacks", "/stacks?deleted=1", "/stacks?q=none", "/stacks/shop", "/stacks/shop/timeline", "/stacks/growing/timeline", "/stacks/shop/events", "/stacks/shop/events?failed=1", "/stacks/shop/outputs", "/stacks/shop/template", "/stacks/shop/template?stage=processed",
-	"/stacks/shop/hooks", "/stacks/growing/hooks", "/types/HOOK/Acme::Security::Encryption/results", "/types/HOOK/Acme::Security::Encryption/results?all=1",
-	"/stacks/shop/changes", "/stacks/shop/changes/bigger", "/stacks/shop/changes/empty", "/stacks/growing/changes", "/stacks/shop/drift", "/stacks/growing/drift", "/requests", "/requests?in=123456789012/us-east-1",
+	"/stacks/shop/hooks", "/stacks/growing/hooks", "/stacks/orders", "/types/HOOK/Acme::Security::Encryption/results", "/types/HOOK/Acme::Security::Encryption/results?all=1",
+	"/stacks/shop/changes", "/stacks/orders/changes", "/stacks/orders/changes/bigger", "/stacks/orders/changes/empty", "/stacks/growing/changes", "/stacks/orders/drift", "/stacks/growing/drift", "/requests", "/requests?in=123456789012/us-east-1",
 	"/stack-sets", "/stack-sets?deleted=1", "/stack-sets/settings", "/stack-sets/many", "/stack-sets/empty", "/stacks/growing", "/stacks/growing/events", "/stacks/growing/outputs", "/stacks/growing/template",
 }
 
@@ -69,8 +67,8 @@ func callPath(n int) string { return fmt.Sprintf("/calls/6f5f0c2e-0c7c-4f0e-9df5
 const streamPath = "/logs?group=%2Faws%2Flambda%2Fmongodb-atlas-cluster-logs&stream=2026%2F11%2F20%2F%5B1%5D&since=1795167000500"
 
 func TestPages(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, world(t))
 	for _, test := range []struct {
 		path   string
 		status int
@@ -85,7 +83,7 @@ func TestPages(t *testing.T) {
 		{"/types?q=zzz", 200, []string{"No types match <q>zzz</q>"}, nil},
 		{"/types?kind=MODULE", 200, []string{"Acme::<wbr>Net"}, []string{"Acme::<wbr>Tasks"}},
 		{"/types?shelf=activated", 200, []string{"alias of Example::Mail::List"}, []string{"Acme::<wbr>Net"}},
-		{"/types?shelf=public", 200, []string{"publisher=c830e97710da0c9954d80ba8df021e5439e7134b"}, []string{"Acme::<wbr>Net"}},
+		{"/types?shelf=public", 200, []string{"publisher=" + publisher}, []string{"Acme::<wbr>Net"}},
 		{"/types?kind=THING", 400, []string{"Unknown filter"}, nil},
 		{"/types?next=nonsense", 400, []string{"The page token in the address is invalid"}, nil},
 		{"/?in=123456789012/eu-west-1", 200, []string{"Nothing has been deployed", `eval &#34;$(cfn env)&#34;`, "cfn deploy template.yaml"}, nil},
@@ -98,7 +96,8 @@ func TestPages(t *testing.T) {
 		{"/types/RESOURCE/No::Such::Type", 404, []string{"The type &#39;No::Such::Type&#39; cannot be found."}, nil},
 		{"/types/THING/No::Such::Type", 404, []string{"Unknown kind of type"}, nil},
 		{"/types/RESOURCE/Acme::Queue::Thing", 200, []string{"No version of this type has been registered yet", "thing.zip!/schema.json:12:3", "validating the package"}, []string{"Deployment is currently"}},
-		{"/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b", 200, []string{"Activate in this account"}, []string{"Versions of"}},
+		{"/types/RESOURCE/Example::Chat::Room?publisher=" + publisher, 200, []string{"Activate in this account"}, []string{"Versions of"}},
+		{"/types/RESOURCE/Example::Mail::List?publisher=" + publisher, 200, nil, []string{"Activate in this account", "Versions of"}},
 		{"/types/RESOURCE/Acme::Mail::List", 200, []string{"Deactivate", "Original name"}, []string{"Activate in this account", "Deregister"}},
 		{clusterPath + "/schema", 200, []string{"primary identifier", "create-only", "read-only", "required", `id="p-ReplicationSpecs.*.AdvancedRegionConfigs.*.RegionName"`, `<option value="00000003"`, "secretsmanager:GetSecretValue", `<i class="k">&#34;typeName&#34;</i>`}, nil},
 		{clusterPath + "/schema?at=/ReplicationSpecs/*/AdvancedRegionConfigs", 200, []string{"list of advancedRegionConfig", "RegionName", `aria-current="true"`}, []string{"BackupEnabled"}},
@@ -176,8 +175,9 @@ var inside = regexp.MustCompile(`(?i)<style|<script>|\sstyle="|\son[a-z]+="|<ifr
 // TestAllPages holds what is the same for all: headers, no inline code, nothing from
 // elsewhere, valid references within the page.
 func TestAllPages(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	e := world(t)
+	c, before := newConsole(t, e), e.contents()
 	ids := regexp.MustCompile(`\sid="([^"]*)"`)
 	for _, path := range allPages {
 		w := get(t, c, path)
@@ -215,14 +215,14 @@ func TestAllPages(t *testing.T) {
 			}
 		}
 	}
-	if len(f.calls) > 0 {
-		t.Errorf("looking at pages changed something: %v", f.calls)
+	if e.contents() != before {
+		t.Error("looking at pages changed something")
 	}
 }
 
 func TestAssets(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, newEngines(t))
 	page := get(t, c, "/").Body.String()
 	for _, name := range []string{"console.css", "console.js", "scheme.js", "icon.svg"} {
 		address := regexp.MustCompile(`/assets/` + regexp.QuoteMeta(name) + `\?v=[0-9a-f]+`).FindString(page)
@@ -255,35 +255,42 @@ func TestHostileText(t *testing.T) {
 		"B":{"$ref":"#/definitions/` + quoted + `"}},"definitions":{"` + quoted + `":{"type":"object","title":"` + quoted + `","properties":{"` + quoted + `":{"type":"array","items":{"type":"` + quoted + `"}}}}},
 		"handlers":{"create":{"permissions":["` + quoted + `"]},"` + quoted + `":{"permissions":[]}},"primaryIdentifier":["/properties/` + quoted + `"],"oneOf":[{"required":["` + quoted + `"]}]}`
 	name := url.PathEscape(hostile)
-	f := &fakeRegistry{
-		types: []*fakeType{{
-			place: home, kind: "RESOURCE", name: hostile, description: hostile, provisioning: types.ProvisioningTypeFullyMutable, standard: "2", source: "javascript:alert(1)", docs: "data:text/html,<script>", role: hostile, group: hostile,
-			versions: []fakeVersion{{id: "1", schema: `{"typeName":"A::B::C","properties":{"` + quoted + `2":{"type":"string"}}}`}, {id: "2", schema: text}},
-		}},
-		registrations: []fakeRegistration{{home, "t", "RESOURCE", hostile, "1", types.RegistrationStatusInProgress, hostile}, {home, "u", "RESOURCE", hostile, "1", types.RegistrationStatusFailed, hostile}},
-		configuration: `{"` + quoted + `":"` + quoted + `"}`,
-		runs:          []registry.TestRun{{ID: "r", TypeName: hostile, Version: hostile, Description: hostile, Status: types.TypeTestsStatus(hostile)}},
-		reports: map[string][]byte{"r": []byte(`{"tests":[{"id":"` + quoted + `","suite":"` + quoted + `","outcome":"failed","message":"` + quoted + `","clause":"` + quoted + `","clauses":["` + quoted + `"],"more":[{"message":"` + quoted + `"}],
-			"differences":[{"pointer":"` + quoted + `","kind":"` + quoted + `","want":"` + quoted + `","got":{"` + quoted + `":1}}],"calls":[{"action":"` + quoted + `","status":"` + quoted + `","message":"` + quoted + `"}],"log":"` + quoted + `"}],"leftBehind":["` + quoted + `"]}`)},
-	}
-	e := newEngines(t)
-	e.write("/aws/lambda/hostile", hostile)
 	stored := strings.ReplaceAll(hostile, "\x00", "") // the store refuses it
+	e := newEngines(t)
+	const named = "Hostile::Text::Type" // the registry looks for no other names
+	texts := row{"provisioning_type": types.ProvisioningTypeFullyMutable, "source_url": "javascript:alert(1)", "documentation_url": "data:text/html,<script>", "execution_role": stored, "log_group": stored, "public_version": stored}
+	for _, name := range []string{stored, named} {
+		e.typed(private{kind: "RESOURCE", name: name, description: stored, standard: 2, more: texts, versions: []row{
+			{"schema": `{"typeName":"A::B::C","properties":{"` + quoted + `2":{"type":"string"}}}`}, {"schema": text},
+		}})
+		e.insert("registrations", registrationRow("t"+name, "RESOURCE", name, 1, types.RegistrationStatusInProgress, stored, stored), registrationRow("u"+name, "RESOURCE", name, 1, types.RegistrationStatusFailed, stored, stored))
+	}
+	e.insert("type_configurations", row{
+		"account": home.Account, "region": home.Region, "type_arn": "arn:aws:cloudformation:us-east-1:000000000000:type/resource/Hostile-Text-Type", "alias": "default", "updated_at": store.At(then),
+		"configuration": `{"` + quoted + `":"` + quoted + `"}`,
+	})
+	e.insert("test_runs", row{
+		"id": "r", "account": home.Account, "region": home.Region, "kind": "RESOURCE", "type_name": stored, "version": 1, "description": stored, "status": stored, "started_at": store.At(then), "ended_at": store.At(then), "row_version": 1,
+		"report_hash": e.blob(`{"tests":[{"id":"` + quoted + `","suite":"` + quoted + `","outcome":"failed","message":"` + quoted + `","clause":"` + quoted + `","clauses":["` + quoted + `"],"more":[{"message":"` + quoted + `"}],
+			"differences":[{"pointer":"` + quoted + `","kind":"` + quoted + `","want":"` + quoted + `","got":{"` + quoted + `":1}}],"calls":[{"action":"` + quoted + `","status":"` + quoted + `","message":"` + quoted + `"}],"log":"` + quoted + `"}],"leftBehind":["` + quoted + `"]}`),
+	})
+	e.write("/aws/lambda/hostile", hostile)
 	e.called(handlers.Invocation{
 		ID: stored, Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: stored, Version: stored, Action: stored, Status: "ERROR", Error: stored, ErrorCode: stored,
 		Request: text, Reply: stored, LogGroup: stored, LogStream: stored, StartedAt: store.At(then),
 	})
-	c := newConsole(t, f, e)
+	c := newConsole(t, e)
+	own := url.PathEscape(stored)
 	for _, path := range []string{
-		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + url.PathEscape(stored), "/calls/" + name, "/types/RESOURCE/" + name + "/calls", "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
+		"/calls", "/calls?action=" + url.QueryEscape(hostile), "/calls?q=script", "/calls/" + url.PathEscape(stored), "/calls/" + name, "/types/RESOURCE/" + named + "/calls", "/types/RESOURCE/" + name, "/types/RESOURCE/" + own, "/calls/" + name + "x", "/calls?before=1~" + url.QueryEscape(hostile),
 		"/logs?group=/aws/lambda/hostile", "/logs?group=/aws/lambda/hostile&q=" + url.QueryEscape(hostile), "/logs?group=/aws/lambda/hostile&stream=" + url.QueryEscape("2026/11/20/[1]"),
 		"/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape(hostile), "/logs?group=" + url.QueryEscape(hostile) + "&stream=" + url.QueryEscape("2026/11/20/[1]") + "&q=" + url.QueryEscape(hostile),
-		"/", "/types", "/types?q=" + url.QueryEscape("script"), "/types?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name, "/types/RESOURCE/" + name + "/schema", "/types/RESOURCE/" + name + "/schema?at=/B", "/types/RESOURCE/" + name + "/schema?q=script",
-		"/types/RESOURCE/" + name + "/compare", "/types/RESOURCE/" + name + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/types?done=" + url.QueryEscape(hostile),
-		"/types/RESOURCE/" + name + "?v=" + url.QueryEscape(hostile), "/types/RESOURCE/" + name + "/schema?at=" + url.QueryEscape("/"+hostile),
+		"/", "/types", "/types?q=" + url.QueryEscape("script"), "/types?q=" + url.QueryEscape(hostile), "/types/RESOURCE/" + named, "/types/RESOURCE/" + named + "/schema", "/types/RESOURCE/" + named + "/schema?at=/B", "/types/RESOURCE/" + named + "/schema?q=script",
+		"/types/RESOURCE/" + named + "/compare", "/types/RESOURCE/" + named + "/logs", "/tests", "/tests/r", "/registrations", "/logs?group=" + url.QueryEscape(hostile), "/logs", "/types?done=" + url.QueryEscape(hostile),
+		"/types/RESOURCE/" + named + "?v=" + url.QueryEscape(hostile), "/types/RESOURCE/" + named + "/schema?at=" + url.QueryEscape("/"+hostile),
 	} {
 		w := get(t, c, path)
-		if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+		if w.Code != http.StatusOK && w.Code != http.StatusNotFound && (w.Code != http.StatusBadRequest || path != "/types/RESOURCE/"+own) {
 			t.Errorf("%s: status %d", path, w.Code)
 		}
 		page := w.Body.String()
@@ -298,7 +305,7 @@ func TestHostileText(t *testing.T) {
 // submit sends a form as a page of the console does, changed by the test.
 func submit(t *testing.T, c http.Handler, path string, form url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
-	page := get(t, c, clusterPath)
+	page := get(t, c, "/deploy")
 	token := tokenInput.FindStringSubmatch(page.Body.String())
 	if token == nil {
 		t.Fatal("the page has no form")
@@ -326,49 +333,100 @@ func submit(t *testing.T, c http.Handler, path string, form url.Values, change f
 }
 
 func TestForms(t *testing.T) {
-	const mail = "/types/RESOURCE/Example::Mail::List"
+	t.Parallel()
+	const (
+		tasks   = "/types/RESOURCE/Acme::Tasks::Definition"
+		room    = "/types/RESOURCE/Example::Chat::Room"
+		refused = http.StatusBadRequest
+	)
+	activated := func(e *engines, name string) *cloudformation.DescribeTypeOutput {
+		out, err := e.registry.DescribeType(t.Context(), caller, &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name})
+		if err != nil || !value(out.IsActivated) {
+			return &cloudformation.DescribeTypeOutput{}
+		}
+		return out
+	}
+	deprecated := func(e *engines, path, version string) bool {
+		name := path[strings.LastIndex(path, "/")+1:]
+		out, err := e.registry.DescribeType(t.Context(), caller, &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name, VersionId: &version})
+		return err == nil && out.DeprecatedStatus == types.DeprecatedStatusDeprecated
+	}
 	for _, test := range []struct {
 		path     string
 		form     url.Values
-		want     string
 		location string
+		done     func(*engines) bool
+
+		refused url.Values // a form of which the registry says why it is refused
+		status  int
+		reason  string
 	}{
-		{clusterPath + "/default", url.Values{"version": {"00000003"}}, "default RESOURCE MongoDB::Atlas::Cluster 00000003 in 000000000000/us-east-1", "/_cfn" + clusterPath + "?done=default"},
-		{clusterPath + "/test", url.Values{"version": {"00000003"}}, "test RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=testing"},
-		{clusterPath + "/deregister", url.Values{"version": {"00000003"}}, "deregister RESOURCE MongoDB::Atlas::Cluster 00000003", "/_cfn" + clusterPath + "?done=deregistered"},
-		{clusterPath + "/deregister", nil, "deregister RESOURCE MongoDB::Atlas::Cluster ", "/_cfn/types?done=removed"},
-		{mail + "/activate", url.Values{"publisher": {"p"}, "alias": {"My::Mail::List"}, "autoupdate": {"1"}}, "activate RESOURCE Example::Mail::List of p as My::Mail::List, updates true", "/_cfn/types/RESOURCE/My::Mail::List?done=activated"},
-		{mail + "/activate", url.Values{"publisher": {"p"}}, "activate RESOURCE Example::Mail::List of p as , updates false", "/_cfn" + mail + "?done=activated"},
-		{mail + "/deactivate", nil, "deactivate RESOURCE Example::Mail::List", "/_cfn/types?done=deactivated"},
+		{
+			clusterPath + "/default", url.Values{"version": {"00000003"}}, clusterPath + "?done=default", func(e *engines) bool { return e.version() == "00000003" },
+			url.Values{"version": {"00000001"}}, refused, "Version &#39;00000001&#39; of the type &#39;MongoDB::Atlas::Cluster&#39; is deregistered",
+		},
+		{
+			clusterPath + "/test", url.Values{"version": {"00000004"}}, clusterPath + "?done=testing", func(e *engines) bool {
+				runs, err := e.registry.TestRuns(t.Context(), caller, registry.TestQuery{TypeName: "MongoDB::Atlas::Cluster"})
+				return err == nil && slices.ContainsFunc(runs, func(r registry.TestRun) bool {
+					return r.Version == "00000004" && r.Status == types.TypeTestsStatusInProgress
+				})
+			},
+			url.Values{"version": {"<9>"}}, http.StatusNotFound, "&lt;9&gt;",
+		},
+		{
+			clusterPath + "/deregister", url.Values{"version": {"00000003"}}, clusterPath + "?done=deregistered", func(e *engines) bool { return deprecated(e, clusterPath, "00000003") },
+			nil, refused, "This type has more than one active version.",
+		},
+		{
+			tasks + "/deregister", nil, "/types?done=removed", func(e *engines) bool { return deprecated(e, tasks, "00000001") },
+			url.Values{"version": {"00000001"}}, http.StatusNotFound, "cannot be found",
+		},
+		{
+			room + "/activate", url.Values{"publisher": {publisher}, "alias": {"My::Chat::Room"}, "autoupdate": {"1"}}, "/types/RESOURCE/My::Chat::Room?done=activated",
+			func(e *engines) bool { return value(activated(e, "My::Chat::Room").AutoUpdate) },
+			url.Values{"publisher": {publisher}, "alias": {"Room"}}, refused, "TypeName is invalid",
+		},
+		{
+			room + "/activate", url.Values{"publisher": {publisher}}, room + "?done=activated", func(e *engines) bool {
+				out := activated(e, "Example::Chat::Room")
+				return value(out.PublisherId) == publisher && !value(out.AutoUpdate)
+			},
+			url.Values{"publisher": {strings.Repeat("0", 40)}}, http.StatusNotFound, "Example::Chat::Room",
+		},
+		{
+			"/types/RESOURCE/Acme::Mail::List/deactivate", nil, "/types?done=deactivated", func(e *engines) bool { return !value(activated(e, "Acme::Mail::List").IsActivated) },
+			nil, http.StatusNotFound, "Acme::Mail::List",
+		},
 	} {
-		f, logs := world(t)
-		c := newConsole(t, f, logs)
+		e := world(t)
+		c := newConsole(t, e)
 		w := submit(t, c, test.path, test.form, nil)
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != test.location {
-			t.Errorf("%s: %d to %s, want %s", test.path, w.Code, w.Header().Get("Location"), test.location)
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != Prefix+test.location {
+			t.Errorf("%s: %d to %s, want %s\n%s", test.path, w.Code, w.Header().Get("Location"), test.location, w.Body)
 		}
-		if !slices.Equal(f.calls, []string{test.want}) {
-			t.Errorf("%s: %q, want %q", test.path, f.calls, test.want)
+		if !test.done(e) {
+			t.Errorf("%s did nothing", test.path)
 		}
-		f.refusal = awswire.Errorf("CFNRegistryException", 400, "This type has more than one <active> version.")
-		w = submit(t, c, test.path, test.form, nil)
-		if !strings.Contains(w.Body.String(), ">Back to ") || w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "more than one &lt;active&gt; version") || !strings.Contains(w.Body.String(), "CFNRegistryException") {
-			t.Errorf("%s refused: %d", test.path, w.Code)
+		before := e.contents()
+		w = submit(t, c, test.path, test.refused, nil)
+		if page := w.Body.String(); w.Code != test.status || !strings.Contains(page, test.reason) || !strings.Contains(page, ">Back to ") || !regexp.MustCompile("CFNRegistryException|TypeNotFoundException|ValidationError").MatchString(page) || e.contents() != before {
+			t.Errorf("%s refused: %d, %s", test.path, w.Code, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
 		}
-		if w := get(t, c, strings.TrimPrefix(test.location, Prefix)); w.Code == 200 && !strings.Contains(w.Body.String(), `role="status">The `) {
+		if w := get(t, c, test.location); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `role="status">The `) {
 			t.Errorf("%s: the page does not say what was done", test.location)
 		}
 		// Looking at the address of an action does nothing.
-		if w := get(t, c, test.path); w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound {
+		if w := get(t, c, test.path); w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound || e.contents() != before {
 			t.Errorf("GET %s: %d", test.path, w.Code)
 		}
 	}
 }
 
 func TestForgedForms(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
-	other := newConsole(t, f, logs)
+	t.Parallel()
+	e := world(t)
+	c, other := newConsole(t, e), newConsole(t, e)
 	set := func(pairs ...string) func(*http.Request) {
 		return func(r *http.Request) {
 			for i := 0; i < len(pairs); i += 2 {
@@ -405,10 +463,11 @@ func TestForgedForms(t *testing.T) {
 		"malformed":          {nil, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("a=%zz")) }, 400},
 		"token in the query": {url.Values{"token": {""}}, func(r *http.Request) { r.URL.RawQuery = "token=" + c.sign("x") }, 403},
 	} {
-		f.calls = nil
+		e.setVersion(caller, "MongoDB::Atlas::Cluster", "00000002")
+		before := e.contents()
 		w := submit(t, c, clusterPath+"/default", mergeForm(url.Values{"version": {"00000003"}}, test.form), test.change)
-		if w.Code != test.status || (len(f.calls) > 0) != (test.status == 303) {
-			t.Errorf("%s: status %d, %v; want %d", name, w.Code, f.calls, test.status)
+		if w.Code != test.status || (e.contents() != before) != (test.status == 303) {
+			t.Errorf("%s: status %d, the version is %s; want %d", name, w.Code, e.version(), test.status)
 		}
 	}
 	// A page of another server, or of this one before it was started anew.
@@ -429,8 +488,8 @@ func mergeForm(a, b url.Values) url.Values {
 
 // TestForeignReads: pages of other origins may link here, and nothing else.
 func TestForeignReads(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, world(t))
 	for _, test := range []struct {
 		site, mode, dest, method string
 		status                   int
@@ -462,19 +521,30 @@ func TestForeignReads(t *testing.T) {
 
 // TestFailures: what fails inside is logged, not shown.
 func TestFailures(t *testing.T) {
-	f, _ := world(t)
-	f.broken = errors.New("disk geheim is full")
+	t.Parallel()
+	e := world(t)
+	if err := e.store.Close(); err != nil {
+		t.Fatal(err)
+	}
 	var log strings.Builder
-	c := New(Config{Registry: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	t.Cleanup(c.Close)
+	c := newConsole(t, e, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	w := get(t, c, "/")
-	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "geheim") || !strings.Contains(log.String(), "disk geheim is full") {
+	const closed = "database is closed"
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), closed) || !strings.Contains(log.String(), closed) {
 		t.Errorf("status %d, log %q", w.Code, log.String())
 	}
 	id := regexp.MustCompile(`See the log of the server for the request ([0-9a-f]{16})`).FindStringSubmatch(w.Body.String())
 	if id == nil || !strings.Contains(log.String(), id[1]) {
 		t.Errorf("page and log do not belong together: %v, %s", id, log.String())
 	}
+	for _, path := range []string{"/types", clusterPath, "/stacks", "/stacks/shop", "/stacks/orders/drift", "/tests/run-2", "/registrations", "/logs", "/calls", callPath(4), clusterPath + "/calls", "/requests", "/stack-sets"} {
+		log.Reset()
+		if w := get(t, c, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), closed) || !strings.Contains(log.String(), closed) {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	c = New(Config{Registry: world(t).registry})
+	t.Cleanup(c.Close)
 	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "does not store logs") {
 		t.Error("without logs the page does not say so")
 	}
@@ -486,31 +556,20 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s without calls: %d", path, w.Code)
 		}
 	}
-	f, e := world(t)
-	if err := e.store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	log.Reset()
-	c = New(Config{Registry: f, Calls: e.calls, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	t.Cleanup(c.Close)
-	for _, path := range []string{"/calls", callPath(4), clusterPath + "/calls"} {
-		if w := get(t, c, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "database is closed") || !strings.Contains(log.String(), "database is closed") {
-			t.Errorf("%s: status %d", path, w.Code)
-		}
-	}
 }
 
-// many is a registry with n types in all three lists.
-func many(n int) *fakeRegistry {
-	f := &fakeRegistry{}
+// many writes n types.
+func (e *engines) many(n int) {
+	e.t.Helper()
+	var list []private
 	for i := range n {
 		provisioning := []types.ProvisioningType{types.ProvisioningTypeFullyMutable, types.ProvisioningTypeImmutable, types.ProvisioningTypeFullyMutable, types.ProvisioningTypeNonProvisionable}[i%4]
-		f.types = append(f.types, &fakeType{
-			place: home, kind: "RESOURCE", name: fmt.Sprintf("Acme::Service%03d::Thing%05d", i/100, i), description: "One of many things that a large company has.", provisioning: provisioning, standard: "00000001",
-			versions: []fakeVersion{{id: "00000001", schema: `{"typeName":"A::B::C"}`}},
+		list = append(list, private{
+			kind: "RESOURCE", name: fmt.Sprintf("Acme::Service%03d::Thing%05d", i/100, i), description: "One of many things that a large company has.", standard: 1,
+			more: row{"provisioning_type": provisioning}, versions: []row{{"schema": `{"typeName":"A::B::C"}`}},
 		})
 	}
-	return f
+	e.typed(list...)
 }
 
 var (
@@ -521,7 +580,9 @@ var (
 // TestPaging walks through long lists: every type stands on one page, in order.
 func TestPaging(t *testing.T) {
 	const n = 1237
-	c := newConsole(t, many(n), nil)
+	e := newEngines(t)
+	e.many(n)
+	c := newConsole(t, e)
 	for _, search := range []string{"", "thing00", "SERVICE003", "7"} {
 		var names []string
 		pages := 0
@@ -574,44 +635,14 @@ func TestRealRegistry(t *testing.T) {
 	}
 }
 
-// largeRegistry answers for many types without going through them all, as an index does.
-type largeRegistry struct {
-	*fakeRegistry
-	states []registry.TypeState
-}
-
-func newLargeRegistry(n int) *largeRegistry {
-	r := &largeRegistry{fakeRegistry: many(n)}
-	for _, t := range r.types {
-		r.states = append(r.states, registry.TypeState{Versions: 2, TypeSummary: types.TypeSummary{
-			Type: types.RegistryTypeResource, TypeName: &t.name, Description: &t.description, LastUpdated: aws.Time(then), DefaultVersionId: &t.standard}})
-	}
-	return r
-}
-
-func (r *largeRegistry) Types(_ context.Context, _ awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
-	from, _ := slices.BinarySearchFunc(r.states, q.After, func(s registry.TypeState, after registry.TypeKey) int {
-		if behind(s.Key(), after) {
-			return 1
-		}
-		return -1
-	})
-	var out []registry.TypeState
-	for _, s := range r.states[from:] {
-		if len(out) < q.Limit && strings.Contains(strings.ToLower(*s.TypeName), q.Search) {
-			out = append(out, s)
-		}
-	}
-	return out, nil
-}
-
 // BenchmarkTypesPage makes a page of the list of 10,000 types, and one of those with a
 // text in their names, for which it goes through all.
 func BenchmarkTypesPage(b *testing.B) {
+	e := newEngines(b)
+	e.many(10_000)
+	c := newConsole(b, e)
 	for _, path := range []string{"/types", "/types?q=thing099"} {
 		b.Run(path, func(b *testing.B) {
-			c := New(Config{Registry: newLargeRegistry(10_000)})
-			defer c.Close()
 			for b.Loop() {
 				if w := get(b, c, path); w.Code != 200 {
 					b.Fatal(w.Code)
@@ -622,8 +653,7 @@ func BenchmarkTypesPage(b *testing.B) {
 }
 
 func BenchmarkPages(b *testing.B) {
-	f, logs := world(b)
-	c := newConsole(b, f, logs)
+	c := newConsole(b, world(b))
 	for _, path := range []string{clusterPath, clusterPath + "/schema", "/types/RESOURCE/Acme::Tasks::Definition/schema", clusterPath + "/compare?from=00000002&to=00000003", "/tests/run-2", clusterPath + "/logs"} {
 		b.Run(path, func(b *testing.B) {
 			for b.Loop() {
@@ -637,7 +667,8 @@ func BenchmarkPages(b *testing.B) {
 
 // TestStartPage: what the page says to type works for the server that it came from.
 func TestStartPage(t *testing.T) {
-	c := newConsole(t, &fakeRegistry{}, nil)
+	t.Parallel()
+	c := newConsole(t, newEngines(t))
 	for host, want := range map[string]string{
 		"127.0.0.1:4566": `eval "$(cfn env)"`, "localhost:4566": `eval "$(cfn env)"`,
 		"127.0.0.1:9000": `eval "$(cfn env --endpoint http://127.0.0.1:9000)"`, "cfn.example": `eval "$(cfn env --endpoint http://cfn.example)"`,
@@ -655,12 +686,13 @@ func TestStartPage(t *testing.T) {
 
 // TestCallPages walks back through many calls, several of which began at once.
 func TestCallPages(t *testing.T) {
-	f, e := &fakeRegistry{}, newEngines(t)
+	t.Parallel()
+	e := newEngines(t)
 	const n = 163
 	for i := range n {
 		e.called(handlers.Invocation{ID: fmt.Sprintf("call-%03d", i), Account: home.Account, Region: home.Region, Kind: "RESOURCE", TypeName: "A::B::C", Action: "READ", Status: "SUCCESS", StartedAt: store.At(then.Add(time.Duration(i/7) * time.Millisecond))})
 	}
-	c := newConsole(t, f, e)
+	c := newConsole(t, e)
 	var seen []string
 	for path := "/calls?action=READ"; path != ""; {
 		page := get(t, c, path).Body.String()
@@ -700,11 +732,10 @@ func TestLinksOut(t *testing.T) {
 		}
 	}
 
-	f, logs := world(t)
-	cluster := f.types[3]
-	cluster.source, cluster.docs = "http://127.0.0.1:4566/bkt/x.html", "https://docs.example/"
-	cluster.description = "See [the page](http://localhost:4566/bkt/x.html), http://[::1]/y or [elsewhere](https://example.com/z)."
-	page := get(t, newConsole(t, f, logs), clusterPath).Body.String()
+	e := world(t)
+	e.exec("UPDATE type_versions SET source_url = ?, documentation_url = ?, description = ? WHERE log_group <> ''", "http://127.0.0.1:4566/bkt/x.html", "https://docs.example/",
+		"See [the page](http://localhost:4566/bkt/x.html), http://[::1]/y or [elsewhere](https://example.com/z).")
+	page := get(t, newConsole(t, e), clusterPath).Body.String()
 	for _, want := range []string{`<span class="break">http://127.0.0.1:4566/bkt/x.html</span>`, `href="https://docs.example/"`, "See the page, http://", `<a href="https://example.com/z" rel="noopener noreferrer external">elsewhere</a>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
@@ -720,19 +751,16 @@ func TestLinksOut(t *testing.T) {
 // TestUnreadableReport: the page of a run says why its report is not there, and what is
 // known without it.
 func TestUnreadableReport(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	e := world(t)
+	c := newConsole(t, e)
 	for what, test := range map[string]struct {
-		err    error
-		report []byte
-		want   string
+		report, want string
 	}{
-		"refused":   {awswire.Errorf("CFNRegistryException", 400, "The report has 268435456 bytes, <more> than can be shown."), nil, "The report has 268435456 bytes, &lt;more&gt; than can be shown."},
-		"too large": {fmt.Errorf("read the report: %w", &registry.ReportTooLargeError{Size: 2, Limit: 1}), nil, "The report is too large to be shown."},
-		"larger":    {nil, make([]byte, maxReport+1), "The report is too large to be shown."},
-		"broken":    {nil, []byte(`{"tests":`), "The report cannot be read: "},
+		"too large": {strings.Repeat(" ", 33<<20), "The report is too large to be shown."},
+		"broken":    {`{"tests":`, "The report cannot be read: "},
 	} {
-		f.reportError, f.reports["run-2"] = test.err, test.report
+		e.exec("UPDATE test_runs SET report_hash = ? WHERE id = 'run-2'", e.blob(test.report))
 		w := get(t, c, "/tests/run-2")
 		if page := w.Body.String(); w.Code != 200 || !strings.Contains(page, test.want) || !strings.Contains(page, "The handlers violate the contract") || !strings.Contains(page, "2 of 7 contract tests failed") {
 			t.Errorf("%s: %d %s", what, w.Code, regexp.MustCompile(`(?s)<main.*</main>`).FindString(page))
@@ -742,7 +770,8 @@ func TestUnreadableReport(t *testing.T) {
 
 // TestWarning: every page says what is not enforced, as text.
 func TestWarning(t *testing.T) {
-	c := newConsole(t, &fakeRegistry{}, nil)
+	t.Parallel()
+	c := newConsole(t, newEngines(t))
 	recorder := httptest.NewRecorder()
 	c.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:4566"+Prefix+"/", nil))
 	if body := recorder.Body.String(); !strings.Contains(body, "<span>handlers run &lt;without&gt; a sandbox</span>") {

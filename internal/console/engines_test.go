@@ -2,8 +2,12 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,21 +18,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/cloudcontrol"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/registry"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // engines are those that pages read, on a store in a folder of the test. What they have is written as rows,
-// with the times and texts that the tests look for.
+// with the times and texts that the tests look for. No workers run: what a form begins stays begun.
 type engines struct {
 	t     testing.TB
 	store *store.Store
+	db    *sql.DB        // the file of the store
 	lines map[string]int // by log group
 
+	registry *registry.Registry
+	stacks   *stack.Engine
 	logs     *logs.Service
 	calls    *handlers.Pool
 	hooks    *hook.Engine
@@ -36,54 +47,157 @@ type engines struct {
 	sets     *stackset.Engine
 }
 
+// newEngines are engines that have nothing.
 func newEngines(t testing.TB) *engines {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &engines{
-		t: t, store: s, lines: map[string]int{}, logs: logs.New(logs.Config{Store: s}), calls: handlers.New(handlers.Config{Store: s, Dir: t.TempDir()}),
-		hooks: hook.New(hook.Config{Store: s}), requests: cloudcontrol.New(cloudcontrol.Config{Store: s}), sets: stackset.New(stackset.Config{Store: s}),
-	}
+	e := openEngines(t, t.TempDir())
 	t.Cleanup(e.close)
 	return e
 }
 
+// openEngines are engines on the store of a folder.
+func openEngines(t testing.TB, dir string) *engines {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "formwork.db")+"?_pragma=busy_timeout(60000)&_pragma=synchronous(off)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engines{t: t, store: s, db: db, lines: map[string]int{}}
+	operations := operation.New(operation.Config{Store: s, Types: e, Now: now})
+	e.registry = registry.New(registry.Config{Store: s, Functions: noHandlers{}, Operations: operations, Now: now})
+	operations.Own(registry.TestOwner, e.registry.Tests())
+	e.stacks = stack.New(stack.Config{Store: s, Types: e, Hooks: hook.New(hook.Config{Store: s}), Now: now})
+	e.logs, e.calls = logs.New(logs.Config{Store: s}), handlers.New(handlers.Config{Store: s, Dir: t.TempDir()})
+	e.hooks, e.requests, e.sets = hook.New(hook.Config{Store: s}), cloudcontrol.New(cloudcontrol.Config{Store: s}), stackset.New(stackset.Config{Store: s})
+	return e
+}
+
+// close ends what the engines have open.
 func (e *engines) close() {
-	for _, end := range []func() error{e.logs.Close, e.calls.Close, e.store.Close} {
+	for _, end := range []func() error{e.logs.Close, e.calls.Close, e.store.Close, e.db.Close} {
 		if err := end(); err != nil {
 			e.t.Error(err)
 		}
 	}
 }
 
+// Type implements [operation.Types]: the types of AWS are simulated.
+func (e *engines) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	if strings.HasPrefix(name, "AWS::") {
+		return &operation.Type{Name: name, Simulated: true}, nil
+	}
+	return nil, &operation.UnknownTypeError{Name: name}
+}
+
+// noHandlers runs no handlers.
+type noHandlers struct{ registry.Functions }
+
+func (noHandlers) Remove(bundle.Spec) {}
+
 type row = map[string]any
 
-// insert writes rows of a table, all with the same columns.
+// insert writes rows of a table, all with the same columns. The other columns are empty, 0, false or NULL.
 func (e *engines) insert(table string, rows ...row) {
 	e.t.Helper()
-	columns := slices.Sorted(maps.Keys(rows[0]))
-	places := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-	query := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + places + strings.Repeat(", "+places, len(rows)-1)
-	var values []any
-	for _, r := range rows {
-		for _, column := range columns {
-			values = append(values, r[column])
+	columns := e.columns(table)
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		if _, given := rows[0][name]; given || columns[name] != nil {
+			names = append(names, name)
 		}
 	}
-	e.exec(query, values...)
+	for part := range slices.Chunk(rows, 30_000/len(names)) { // of what SQLite takes at once
+		var values []any
+		for _, r := range part {
+			for name := range r {
+				if !slices.Contains(names, name) {
+					e.t.Fatalf("%s has no column %s", table, name)
+				}
+			}
+			for _, name := range names {
+				value, given := r[name]
+				if !given {
+					value = columns[name]
+				}
+				values = append(values, value)
+			}
+		}
+		places := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
+		e.exec("INSERT INTO "+table+" ("+strings.Join(names, ", ")+") VALUES "+places+strings.Repeat(", "+places, len(part)-1), values...)
+	}
+}
+
+// columns are the columns of a table, with what is written where a test says nothing: nil leaves it to the database.
+func (e *engines) columns(table string) map[string]any {
+	e.t.Helper()
+	rows, err := e.db.QueryContext(e.t.Context(), `SELECT name, type, "notnull" FROM pragma_table_info(?)`, table)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer rows.Close()
+	out := map[string]any{}
+	for rows.Next() {
+		var name, kind string
+		var needed bool
+		if err := rows.Scan(&name, &kind, &needed); err != nil {
+			e.t.Fatal(err)
+		}
+		out[name] = map[string]any{"TEXT": "", "BIGINT": 0, "BOOLEAN": false}[kind] // nil for an identity
+		if !needed {
+			out[name] = nil
+		}
+	}
+	if err := rows.Err(); err != nil || len(out) == 0 {
+		e.t.Fatalf("%s: %v", table, err)
+	}
+	return out
 }
 
 func (e *engines) exec(query string, values ...any) {
 	e.t.Helper()
-	err := e.store.Write(e.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.ExecContext(ctx, query, values...)
-		return err
-	})
-	if err != nil {
-		e.t.Fatal(err)
+	if _, err := e.db.ExecContext(e.t.Context(), query, values...); err != nil {
+		e.t.Fatalf("%s: %v", query, err)
 	}
+}
+
+// contents is a sum of all rows: it stays the same as long as nothing changes anything.
+func (e *engines) contents() string {
+	e.t.Helper()
+	sum := sha256.New()
+	each := func(query string, do func(columns []any)) {
+		rows, err := e.db.QueryContext(e.t.Context(), query)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		defer rows.Close()
+		names, _ := rows.Columns() // fails after the end only
+		for rows.Next() {
+			columns := make([]any, len(names))
+			for i := range columns {
+				columns[i] = new(any)
+			}
+			if err := rows.Scan(columns...); err != nil {
+				e.t.Fatal(err)
+			}
+			for i := range columns {
+				columns[i] = *columns[i].(*any)
+			}
+			do(columns)
+		}
+		if err := rows.Err(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	var tables []string
+	each("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name", func(columns []any) { tables = append(tables, columns[0].(string)) })
+	for _, table := range tables {
+		each("SELECT * FROM "+table, func(columns []any) { fmt.Fprintln(sum, table, columns) })
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // add writes rows of a model.
@@ -154,9 +268,8 @@ func (e *engines) requested() {
 	e.t.Helper()
 	request := func(token, operation, typeName, identifier, status, code, message string, ended any) row {
 		return row{
-			"token": token, "account": home.Account, "region": home.Region, "client_token": token, "input_hash": "", "operation_id": "", "operation": operation,
-			"type_name": typeName, "identifier": identifier, "status": status, "error_code": code, "message": message, "model": "", "write_only": "", "hooks_token": "",
-			"created_at": store.At(then), "event_at": store.At(then), "ended_at": ended, "row_version": 1,
+			"token": token, "account": home.Account, "region": home.Region, "client_token": token, "operation": operation, "type_name": typeName, "identifier": identifier,
+			"status": status, "error_code": code, "message": message, "created_at": store.At(then), "event_at": store.At(then), "ended_at": ended, "row_version": 1,
 		}
 	}
 	e.insert("resource_requests",
@@ -171,7 +284,7 @@ func (e *engines) deployed() {
 		e.insert("stack_sets", row{
 			"id": name, "account": home.Account, "region": home.Region, "name": name, "live": true, "description": "Settings of <b>all</b> stages",
 			"template": `{"Parameters": {"Secret": {"Type": "String", "NoEcho": true}}, "Resources": {"A": {"Type": "A::B::C"}}}`, "parameters": `[{"ParameterKey": "Secret", "ParameterValue": "geheim"}]`,
-			"capabilities": "", "tags": "", "admin_role": "", "role": "", "managed": false, "drift": "", "client_token": "", "request_hash": "", "created_at": store.At(then), "row_version": 1,
+			"created_at": store.At(then), "row_version": 1,
 		})
 	}
 	instance := func(set, account, region string, status types.StackInstanceStatus, detailed types.StackInstanceDetailedStatus, reason string) row {
@@ -183,8 +296,8 @@ func (e *engines) deployed() {
 			drift = types.StackDriftStatusDrifted
 		}
 		return row{
-			"set_id": set, "account": account, "region": region, "stack_name": "StackSet-settings-1", "stack_arn": arn, "overrides": "", "status": status,
-			"detailed_status": detailed, "reason": reason, "drift_status": drift, "drift_at": nil, "last_operation_id": "",
+			"set_id": set, "account": account, "region": region, "stack_name": "StackSet-settings-1", "stack_arn": arn, "status": status,
+			"detailed_status": detailed, "reason": reason, "drift_status": drift,
 		}
 	}
 	var many []row
@@ -199,14 +312,13 @@ func (e *engines) deployed() {
 		instance("settings", "222222222222", "us-east-1", types.StackInstanceStatusOutdated, types.StackInstanceDetailedStatusPending, ""))
 	operation := func(id string, seq int, action types.StackSetOperationAction, status types.StackSetOperationStatus, ended any) row {
 		return row{
-			"set_id": "settings", "id": id, "seq": seq, "action": action, "status": status, "reason": "", "input": "", "admin_role": "", "role": "", "drift": "", "caller": "",
-			"created_at": store.At(then), "ended_at": ended, "row_version": 1,
+			"set_id": "settings", "id": id, "seq": seq, "action": action, "status": status, "created_at": store.At(then), "ended_at": ended, "row_version": 1,
 		}
 	}
 	e.insert("stack_set_operations", operation("first", 1, types.StackSetOperationActionCreate, types.StackSetOperationStatusFailed, store.At(then.Add(time.Second))),
 		operation("second", 2, types.StackSetOperationActionUpdate, types.StackSetOperationStatusRunning, nil))
 	result := func(operation, account string, position int, status types.StackSetOperationResultStatus, reason string) row {
-		return row{"set_id": "settings", "operation_id": operation, "account": account, "region": "eu-west-1", "position": position, "status": status, "reason": reason, "handle": "", "stack_arn": ""}
+		return row{"set_id": "settings", "operation_id": operation, "account": account, "region": "eu-west-1", "position": position, "status": status, "reason": reason}
 	}
 	e.insert("stack_set_results",
 		result("first", "000000000000", 1, types.StackSetOperationResultStatusSucceeded, ""), result("first", "111111111111", 2, types.StackSetOperationResultStatusFailed, "it is <i>taken"),

@@ -13,8 +13,8 @@ import (
 )
 
 func TestHookPages(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, world(t))
 	const typePage = "/types/HOOK/Acme::Security::Encryption"
 	for _, test := range []struct {
 		path      string
@@ -22,8 +22,8 @@ func TestHookPages(t *testing.T) {
 	}{
 		{"/stacks/shop/hooks", []string{"did not pass", "&lt;u&gt;Billing", ">Orders<", "key rotation", "no &lt;i&gt;key", "5 more annotations", "warn mode", "timed out", `href="/_cfn/types/HOOK/Acme::Security::Encryption`}, []string{"<u>Billing", "HOOK/Private"}},
 		{"/stacks/growing/hooks", []string{"No hook has seen this stack"}, nil},
-		{"/stacks/shop/changes/bigger", []string{">Hooks<", ">Orders<", "passed"}, []string{"timed out"}},
-		{"/stacks/shop/changes/empty", nil, []string{">Orders<"}},
+		{"/stacks/orders/changes/bigger", []string{">Hooks<", ">Orders<", "passed"}, []string{"timed out"}},
+		{"/stacks/orders/changes/empty", nil, []string{">Orders<"}},
 		{typePage, []string{typePage + "/results"}, nil},
 		{typePage + "/results", []string{">Billing<", "All results", ">stack<"}, []string{">Orders<", "timed out"}},
 		{typePage + "/results?all=1", []string{">Billing<", ">Orders<", "Only what it refused"}, []string{"timed out"}},

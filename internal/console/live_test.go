@@ -38,7 +38,6 @@ const partSchema = `{
 // name of the action.
 type shop struct {
 	*engines
-	stacks    *stack.Engine
 	part      *operation.Type
 	own       operation.Types
 	templates map[string]string // by URL
@@ -48,8 +47,9 @@ type shop struct {
 	broken    atomic.Bool   // parts cannot be rolled back
 }
 
-func newShop(t testing.TB, e *engines) *shop {
+func newShop(t testing.TB) *shop {
 	t.Helper()
+	e := newEngines(t)
 	part, list := schema.Load("part.json", []byte(partSchema), schema.Config{})
 	if part == nil {
 		t.Fatal(list)
@@ -175,8 +175,6 @@ func assembly(lines ...string) *string {
 	return &text
 }
 
-var seller = awswire.Caller{Place: home, AccessKeyID: "AKIDEXAMPLE", RequestID: "r"}
-
 // settled waits until a stack is in a status.
 func (s *shop) settled(name string, status types.StackStatus) *stack.StackState {
 	s.t.Helper()
@@ -196,7 +194,7 @@ func (s *shop) settled(name string, status types.StackStatus) *stack.StackState 
 
 func (s *shop) create(name string, status types.StackStatus, lines ...string) *stack.StackState {
 	s.t.Helper()
-	if _, err := s.stacks.CreateStack(s.t.Context(), seller, &cloudformation.CreateStackInput{StackName: &name, TemplateBody: assembly(lines...)}); err != nil {
+	if _, err := s.stacks.CreateStack(s.t.Context(), caller, &cloudformation.CreateStackInput{StackName: &name, TemplateBody: assembly(lines...)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.settled(name, status)
@@ -204,25 +202,17 @@ func (s *shop) create(name string, status types.StackStatus, lines ...string) *s
 
 func (s *shop) update(name string, status types.StackStatus, lines ...string) *stack.StackState {
 	s.t.Helper()
-	if _, err := s.stacks.UpdateStack(s.t.Context(), seller, &cloudformation.UpdateStackInput{StackName: &name, TemplateBody: assembly(lines...)}); err != nil {
+	if _, err := s.stacks.UpdateStack(s.t.Context(), caller, &cloudformation.UpdateStackInput{StackName: &name, TemplateBody: assembly(lines...)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.settled(name, status)
 }
 
-// console is a console over the engines of the shop.
-func (s *shop) console() *Console {
-	s.t.Helper()
-	c := newConsole(s.t, &fakeRegistry{}, s.engines)
-	c.config.Stacks = s.stacks
-	return c
-}
-
 // TestFailureStory: the pages of a stack that failed start with the cause, whatever came after it: a rollback, a
 // rollback of an update, a deletion, a hook, a nested stack.
 func TestFailureStory(t *testing.T) {
-	s := newShop(t, newEngines(t))
-	c := s.console()
+	s := newShop(t)
+	c := newConsole(t, s.engines)
 	const raised = "CREATE raised OSError: the &lt;b&gt;disk&lt;/b&gt; is on fire (shop/handlers.py:38)"
 	var arn string
 	for _, test := range []struct {
@@ -242,7 +232,7 @@ func TestFailureStory(t *testing.T) {
 		{"its time line", nil, "/stacks/made/timeline", []string{">create failed<", "CREATE failed", `class="on" aria-current="page">create `}, []string{"DELETE"}},
 		{"its events", nil, "/stacks/made/events", []string{"failed first in the creation", "the &lt;b&gt;disk"}, []string{"looking for a disk"}},
 		{"deleted", func() {
-			if _, err := s.stacks.DeleteStack(t.Context(), seller, &cloudformation.DeleteStackInput{StackName: aws.String("made")}); err != nil {
+			if _, err := s.stacks.DeleteStack(t.Context(), caller, &cloudformation.DeleteStackInput{StackName: aws.String("made")}); err != nil {
 				t.Fatal(err)
 			}
 			s.settled(arn, types.StackStatusDeleteComplete)
@@ -297,9 +287,8 @@ func TestFailureStory(t *testing.T) {
 // TestStackActions deploys a template from the form of the console, executes the change set, updates the stack, cancels,
 // continues, rolls back and deletes it.
 func TestStackActions(t *testing.T) {
-	s := newShop(t, newEngines(t))
-	c := s.console()
-	c.config.Registry = worldRegistry(t) // whose pages have a form
+	s := newShop(t)
+	c := newConsole(t, s.engines)
 	send := func(path string, form url.Values, status int) string {
 		t.Helper()
 		w := submit(t, c, path, form, nil)
@@ -360,7 +349,7 @@ func TestStackActions(t *testing.T) {
 
 	// An update that is canceled, and one whose rollback fails.
 	s.hold = make(chan struct{})
-	if _, err := s.stacks.UpdateStack(t.Context(), seller, &cloudformation.UpdateStackInput{StackName: aws.String("first"), TemplateBody: assembly("A: {Fail: WAIT}")}); err != nil {
+	if _, err := s.stacks.UpdateStack(t.Context(), caller, &cloudformation.UpdateStackInput{StackName: aws.String("first"), TemplateBody: assembly("A: {Fail: WAIT}")}); err != nil {
 		t.Fatal(err)
 	}
 	s.settled("first", types.StackStatusUpdateInProgress)
@@ -372,7 +361,7 @@ func TestStackActions(t *testing.T) {
 	s.settled("first", types.StackStatusUpdateRollbackComplete)
 
 	s.create("kept", types.StackStatusCreateComplete, "A: {}")
-	if _, err := s.stacks.UpdateStack(t.Context(), seller, &cloudformation.UpdateStackInput{StackName: aws.String("kept"), TemplateBody: assembly("A: {Fail: UPDATE}"), DisableRollback: aws.Bool(true)}); err != nil {
+	if _, err := s.stacks.UpdateStack(t.Context(), caller, &cloudformation.UpdateStackInput{StackName: aws.String("kept"), TemplateBody: assembly("A: {Fail: UPDATE}"), DisableRollback: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
 	}
 	s.settled("kept", types.StackStatusUpdateFailed)

@@ -58,24 +58,17 @@ func (v *visitant) another() *visitant {
 }
 
 // lockedConsole is a console of a world where browsers sign in, at a time that the test sets.
-func lockedConsole(t *testing.T, now *time.Time, more ...func(*Config)) (*visitant, *fakeRegistry) {
+func lockedConsole(t *testing.T, now *time.Time, more ...func(*Config)) (*visitant, *engines) {
 	t.Helper()
-	f, logs := world(t)
-	open := newConsole(t, f, logs)
-	config := open.config
-	config.SignIn, config.Now = true, func() time.Time { return *now }
-	for _, change := range more {
-		change(&config)
-	}
-	c := New(config)
-	t.Cleanup(c.Close)
-	return &visitant{t: t, c: c, host: "127.0.0.1:4566", cookies: map[string]string{}}, f
+	e := world(t)
+	c := newConsole(t, e, append(more, func(c *Config) { c.SignIn, c.Now = true, func() time.Time { return *now } })...)
+	return &visitant{t: t, c: c, host: "127.0.0.1:4566", cookies: map[string]string{}}, e
 }
 
 // actions are the addresses of every form.
 var actions = []string{
-	clusterPath + "/default", clusterPath + "/test", clusterPath + "/deregister", "/types/RESOURCE/Example::Mail::List/activate", "/types/RESOURCE/Acme::Mail::List/deactivate",
-	"/stacks/shop/changes/bigger/execute", "/stacks/shop/changes/bigger/delete", "/stacks/shop/refactors/r/execute", "/stacks/shop/drift",
+	clusterPath + "/default", clusterPath + "/test", clusterPath + "/deregister", "/types/RESOURCE/Example::Chat::Room/activate", "/types/RESOURCE/Acme::Mail::List/deactivate",
+	"/stacks/orders/changes/bigger/execute", "/stacks/orders/changes/bigger/delete", "/stacks/orders/refactors/refactor-2/execute", "/stacks/orders/drift",
 	"/deploy", "/stacks/shop/cancel", "/stacks/shop/continue", "/stacks/shop/rollback", "/stacks/shop/delete",
 }
 
@@ -84,6 +77,7 @@ var streamsOf = []string{"/events", "/stacks/events", "/stack-sets/events", "/re
 
 // TestEveryRouteHasARow: a new page, form or stream is in the lists of these tests.
 func TestEveryRouteHasARow(t *testing.T) {
+	t.Parallel()
 	now := then
 	v, _ := lockedConsole(t, &now)
 	for _, path := range append(append([]string{}, allPages...), streamsOf...) {
@@ -108,8 +102,10 @@ func TestEveryRouteHasARow(t *testing.T) {
 // TestNothingWithoutSession: without a session, every page, form and stream answers 401 and shows nothing
 // of what there is.
 func TestNothingWithoutSession(t *testing.T) {
+	t.Parallel()
 	now := then
-	v, f := lockedConsole(t, &now)
+	v, e := lockedConsole(t, &now)
+	before := e.contents()
 	check := func(name string, w *httptest.ResponseRecorder) {
 		t.Helper()
 		page := w.Body.String()
@@ -137,8 +133,8 @@ func TestNothingWithoutSession(t *testing.T) {
 	for _, path := range actions {
 		check("POST "+path, v.send(http.MethodPost, Prefix+path, url.Values{"token": {v.c.sign("nobody")}}))
 	}
-	if len(f.calls) > 0 {
-		t.Errorf("something was changed: %v", f.calls)
+	if e.contents() != before {
+		t.Error("something was changed")
 	}
 	if w := v.open("/assets/console.css"); w.Code != http.StatusOK {
 		t.Errorf("the style of the page: %d", w.Code)
@@ -146,8 +142,9 @@ func TestNothingWithoutSession(t *testing.T) {
 }
 
 func TestSignIn(t *testing.T) {
+	t.Parallel()
 	now := then
-	v, f := lockedConsole(t, &now)
+	v, e := lockedConsole(t, &now)
 	token := v.c.Token()
 	if len(token) < 40 {
 		t.Fatalf("the token %q is short", token)
@@ -169,15 +166,15 @@ func TestSignIn(t *testing.T) {
 	if form == nil {
 		t.Fatal("the page has no form")
 	}
-	if w := v.send(http.MethodPost, Prefix+clusterPath+"/default", url.Values{"token": {form[1]}, "version": {"00000003"}}); w.Code != http.StatusSeeOther || len(f.calls) != 1 {
-		t.Errorf("a form: %d %v", w.Code, f.calls)
+	if w := v.send(http.MethodPost, Prefix+clusterPath+"/default", url.Values{"token": {form[1]}, "version": {"00000003"}}); w.Code != http.StatusSeeOther || e.version() != "00000003" {
+		t.Errorf("a form: %d, the version is %s", w.Code, e.version())
 	}
 
 	// The form of one session is not that of another one.
 	second := v.another()
 	second.open("/?token=" + token)
-	if w := second.send(http.MethodPost, Prefix+clusterPath+"/default", url.Values{"token": {form[1]}, "version": {"00000003"}}); w.Code != http.StatusForbidden || len(f.calls) != 1 {
-		t.Errorf("the form of another session: %d %v", w.Code, f.calls)
+	if w := second.send(http.MethodPost, Prefix+clusterPath+"/default", url.Values{"token": {form[1]}, "version": {"00000004"}}); w.Code != http.StatusForbidden || e.version() != "00000003" {
+		t.Errorf("the form of another session: %d, the version is %s", w.Code, e.version())
 	}
 
 	// A session is of one server: another one, or this one after a restart, has no such session.
@@ -209,6 +206,7 @@ var tokenInput = regexp.MustCompile(`name="token" value="([0-9a-f]+)"`)
 
 // TestSignInPage types the token instead.
 func TestSignInPage(t *testing.T) {
+	t.Parallel()
 	now := then
 	v, _ := lockedConsole(t, &now)
 	v.host = "localhost:9000"
@@ -246,6 +244,7 @@ func TestSignInPage(t *testing.T) {
 
 // TestLinksOfOthersSignNobodyIn: else a page could show a browser another account than its own.
 func TestLinksOfOthersSignNobodyIn(t *testing.T) {
+	t.Parallel()
 	now := then
 	v, _ := lockedConsole(t, &now)
 	token := v.c.TokenFor("123456789012")
@@ -265,9 +264,10 @@ func TestLinksOfOthersSignNobodyIn(t *testing.T) {
 
 // TestOneAccount: a session for one account sees and changes nothing of another one.
 func TestOneAccount(t *testing.T) {
+	t.Parallel()
 	const own = "123456789012"
 	now := then
-	v, f := lockedConsole(t, &now)
+	v, e := lockedConsole(t, &now)
 	token := v.c.TokenFor(own)
 	if w := v.open("/?token=" + token); w.Code != http.StatusSeeOther {
 		t.Fatalf("signing in: %d", w.Code)
@@ -299,30 +299,35 @@ func TestOneAccount(t *testing.T) {
 	if strings.Contains(page, home.Account) || !strings.Contains(page, `value="123456789012/us-east-1" selected`) {
 		t.Errorf("the first page:\n%s", page)
 	}
-	key := tokenInput.FindStringSubmatch(v.open("/types/RESOURCE/Example::Mail::List?publisher=c830e97710da0c9954d80ba8df021e5439e7134b").Body.String())
+	key := tokenInput.FindStringSubmatch(v.open("/types/RESOURCE/Example::Mail::List?publisher=" + publisher).Body.String())
 	if key == nil {
 		t.Fatal("the page has no form")
 	}
+	place := awswire.Place{Account: own, Region: home.Region}
+	e.typed(private{place: place, kind: "RESOURCE", name: "MongoDB::Atlas::Cluster", standard: 1, versions: []row{{}, {}, {}}})
+	before := e.contents()
 	for _, path := range actions {
-		if w := v.send(http.MethodPost, Prefix+in(path, home), url.Values{"token": {key[1]}}); w.Code != http.StatusForbidden || len(f.calls) > 0 {
-			t.Errorf("POST %s: %d %v", path, w.Code, f.calls)
+		if w := v.send(http.MethodPost, Prefix+in(path, home), url.Values{"token": {key[1]}}); w.Code != http.StatusForbidden || e.contents() != before {
+			t.Errorf("POST %s: %d", path, w.Code)
 		}
 	}
-	f.types = append(f.types, &fakeType{place: awswire.Place{Account: own, Region: home.Region}, kind: "RESOURCE", name: "Own::Type::Thing", versions: []fakeVersion{{id: "3"}}})
-	if w := v.send(http.MethodPost, Prefix+"/types/RESOURCE/Own::Type::Thing/default", url.Values{"token": {key[1]}, "version": {"3"}}); w.Code != http.StatusSeeOther || fmt.Sprint(f.calls) != "[default RESOURCE Own::Type::Thing 3 in 123456789012/us-east-1]" {
-		t.Errorf("in the own account: %d %v", w.Code, f.calls)
+	w := v.send(http.MethodPost, Prefix+clusterPath+"/default", url.Values{"token": {key[1]}, "version": {"00000003"}})
+	versions, err := e.registry.TypeVersions(t.Context(), awswire.Caller{Place: place}, "RESOURCE", "MongoDB::Atlas::Cluster")
+	if w.Code != http.StatusSeeOther || err != nil || !versions[0].Default || e.version() != "00000002" {
+		t.Errorf("in the own account: %d, %+v, %v; in the other one, the version is %s", w.Code, versions, err, e.version())
 	}
 
 	// The URL of another account replaces the session.
-	before := v.cookies["cfn_console_4566"]
+	session := v.cookies["cfn_console_4566"]
 	v.open("/?token=" + v.c.TokenFor("222222222222"))
-	if _, known := v.c.door.session(before); known {
+	if _, known := v.c.door.session(session); known {
 		t.Error("the session before is still known")
 	}
 }
 
 // TestWrongTokens: failures are limited and reported, and lock nobody out.
 func TestWrongTokens(t *testing.T) {
+	t.Parallel()
 	var logged bytes.Buffer
 	now := then
 	v, _ := lockedConsole(t, &now, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
@@ -352,6 +357,7 @@ func TestWrongTokens(t *testing.T) {
 
 // TestSignInIsBounded: one account cannot take memory, or the sessions of another one.
 func TestSignInIsBounded(t *testing.T) {
+	t.Parallel()
 	now := then
 	v, _ := lockedConsole(t, &now)
 	v.open("/?token=" + v.c.Token())
@@ -374,8 +380,8 @@ func TestSignInIsBounded(t *testing.T) {
 
 // TestNoSignIn: where nobody has to sign in, there are no tokens, and one in an address means nothing.
 func TestNoSignIn(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	c := newConsole(t, newEngines(t))
 	if c.Token() != "" || c.TokenFor("123456789012") != "" {
 		t.Error("the console has tokens")
 	}

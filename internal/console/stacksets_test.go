@@ -7,8 +7,9 @@ import (
 )
 
 func TestStackSetPages(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	e := world(t)
+	c := newConsole(t, e)
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -41,7 +42,7 @@ func TestStackSetPages(t *testing.T) {
 			}
 		}
 	}
-	without := New(Config{Registry: f})
+	without := New(Config{Registry: e.registry})
 	t.Cleanup(without.Close)
 	for _, path := range []string{"/stack-sets", "/stack-sets/settings", "/stack-sets/events"} {
 		if w := get(t, without, path); w.Code != http.StatusNotFound {

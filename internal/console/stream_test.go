@@ -14,7 +14,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -83,12 +82,12 @@ func until(t testing.TB, what string, done func() bool) {
 }
 
 func TestFollowLogs(t *testing.T) {
-	f, _ := world(t)
+	t.Parallel()
 	logs := newEngines(t)
 	for i := range 7 {
 		logs.write("g", fmt.Sprintf("line %d", i+1))
 	}
-	server := serve(t, newConsole(t, f, logs))
+	server := serve(t, newConsole(t, logs))
 	l := listen(t, server, "/logs/events?group=g&after=5", "")
 	want := func(number int, text string) {
 		t.Helper()
@@ -122,13 +121,13 @@ func TestFollowLogs(t *testing.T) {
 
 // TestBacklog: a reader that was away for long gets everything, in pieces.
 func TestBacklog(t *testing.T) {
-	f, _ := world(t)
+	t.Parallel()
 	logs := newEngines(t)
 	const n = 3*streamLines + 7
 	for i := range n {
 		logs.write("g", fmt.Sprint(i))
 	}
-	l := listen(t, serve(t, newConsole(t, f, logs)), "/logs/events?group=g&after=1", "")
+	l := listen(t, serve(t, newConsole(t, logs)), "/logs/events?group=g&after=1", "")
 	for i := 2; i <= n; i++ {
 		if event := l.next(); !strings.HasPrefix(event, fmt.Sprintf("id: %d|", i)) {
 			t.Fatalf("line %d: %s", i, event)
@@ -137,33 +136,32 @@ func TestBacklog(t *testing.T) {
 }
 
 func TestFollowChanges(t *testing.T) {
-	f, logs := world(t)
-	c := newConsole(t, f, logs)
+	t.Parallel()
+	e := world(t)
+	elsewhere := awswire.Caller{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, RequestID: "r"}
+	e.typed(private{place: elsewhere.Place, kind: "RESOURCE", name: "A1::B1::C1", standard: 1, versions: []row{{}}})
+	c := newConsole(t, e)
 	server := serve(t, c)
 	l := listen(t, server, "/events", "")
 	other := listen(t, server, "/events?in=123456789012/eu-west-1", "")
-	until(t, "subscribing", func() bool { return f.subscribers() == 2 })
-	f.change(func() {
-		for channel := range f.listeners { // of another place
-			channel <- registry.Change{Place: awswire.Place{Account: "123456789012", Region: "eu-west-1"}, Kind: "HOOK", TypeName: "A::B::C"}
-		}
-	})
-	if event := l.next(); event != `event: change|data: {"kind":"","type":""}` {
+	e.setVersion(caller, "MongoDB::Atlas::Cluster", "00000003")
+	e.setVersion(elsewhere, "A1::B1::C1", "00000001")
+	if event := l.next(); event != `event: change|data: {"kind":"RESOURCE","type":"MongoDB::Atlas::Cluster"}` {
 		t.Errorf("got %s", event)
 	}
-	if event := other.next(); event != `event: change|data: {"kind":"HOOK","type":"A::B::C"}` {
+	if event := other.next(); event != `event: change|data: {"kind":"RESOURCE","type":"A1::B1::C1"}` {
 		t.Errorf("got %s", event)
 	}
 	other.end()
-	until(t, "unsubscribing", func() bool { return f.subscribers() == 1 })
+	until(t, "room for another stream", func() bool { return len(c.streams) == 1 })
 
 	// Closing the console ends what is open, and nothing new begins.
 	c.Close()
 	if event := l.next(); event != "" {
 		t.Errorf("after the end: %s", event)
 	}
-	if n := f.subscribers(); n != 0 {
-		t.Errorf("%d still listen", n)
+	if n := len(c.streams); n != 0 {
+		t.Errorf("%d streams are open", n)
 	}
 	if l := listen(t, server, "/events", ""); l.status != http.StatusServiceUnavailable {
 		t.Errorf("a stream begins after the end: %d", l.status)
@@ -175,8 +173,8 @@ func TestFollowChanges(t *testing.T) {
 
 // TestLookAgain: pages look again from time to time, because other servers say nothing.
 func TestLookAgain(t *testing.T) {
-	f, _ := world(t)
-	c := New(Config{Registry: f, RefreshInterval: 10 * time.Millisecond})
+	t.Parallel()
+	c := newConsole(t, newEngines(t), func(c *Config) { c.RefreshInterval = 10 * time.Millisecond })
 	if event := listen(t, serve(t, c), "/events", "").next(); event != "event: look|data: null" {
 		t.Errorf("got %s", event)
 	}
@@ -184,10 +182,11 @@ func TestLookAgain(t *testing.T) {
 
 // TestFollowCalls: a page of calls hears of those that it would show, and of no others.
 func TestFollowCalls(t *testing.T) {
-	f, logs := world(t)
-	server := serve(t, newConsole(t, f, logs))
+	t.Parallel()
+	logs := world(t)
+	server := serve(t, newConsole(t, logs))
 	address := func(path string) string {
-		page := get(t, newConsole(t, f, logs), path).Body.String()
+		page := get(t, newConsole(t, logs), path).Body.String()
 		return strings.TrimPrefix(html.UnescapeString(regexp.MustCompile(`data-changes="([^"]*)"`).FindStringSubmatch(page)[1]), Prefix)
 	}
 	call := func(id, typeName, action, status string, age time.Duration) {
@@ -232,8 +231,8 @@ func TestFollowCalls(t *testing.T) {
 
 // TestManyStreams: there are only so many, and one that ends makes room.
 func TestManyStreams(t *testing.T) {
-	f, logs := world(t)
-	c := New(Config{Registry: f, Logs: logs.logs, MaxStreams: 3})
+	t.Parallel()
+	c := newConsole(t, newEngines(t), func(c *Config) { c.MaxStreams = 3 })
 	server := serve(t, c)
 	var open []*listener
 	for range 3 {

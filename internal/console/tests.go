@@ -13,7 +13,6 @@ import (
 	"github.com/a-h/templ"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -148,11 +147,6 @@ type breach struct {
 	Tests           []*result
 }
 
-// maxReport is how much of a report is read.
-const maxReport = 32 << 20
-
-const tooLarge = "The report is too large to be shown."
-
 func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	id := r.PathValue("id")
 	missing := &fault{Status: http.StatusNotFound, Title: "Test run not found", Message: "It may belong to another account or region."}
@@ -166,20 +160,13 @@ func (c *Console) showTest(_ http.ResponseWriter, r *http.Request, p *page) (tem
 	v := &testView{Run: runs[0]}
 	p.Title, p.Section = "Tests of "+v.Run.TypeName, "tests"
 	p.Live = v.Run.Ended.IsZero()
-	var (
-		refusal *awswire.Error
-		large   *registry.ReportTooLargeError
-	)
+	var large *registry.ReportTooLargeError
 	data, err := c.config.Registry.TestReport(r.Context(), c.caller(p), id)
 	switch {
-	case errors.As(err, &refusal):
-		v.Problem = refusal.Message
 	case errors.As(err, &large):
-		v.Problem = tooLarge
+		v.Problem = "The report is too large to be shown."
 	case err != nil:
 		return nil, err
-	case len(data) > maxReport:
-		v.Problem = tooLarge
 	case len(data) > 0:
 		v.Report = &report{}
 		if err := json.Unmarshal(data, v.Report); err != nil {
