@@ -17,13 +17,10 @@ import (
 // not a concrete type, or a function for a single call.
 var alone = map[string]string{
 	"awswire.documentValue": "its implementations are types of the SDK",
-	"console.Registry":      "the pages are tested over a registry in memory, which changes as the test says",
-	"console.Stacks":        "the pages are tested over stacks in memory, which change as the test says",
 	"contract.Resources":    "the border to another process, or AWS",
 	"contract.Stacks":       "the border to another process, or AWS",
 	"lambda.Functions":      "the border to the processes of functions",
 	"registry.Functions":    "the border to the processes of handlers",
-	"stack.References":      "values of other services, which tests choose",
 	"stackset.Stacks":       "stacks that stay in progress, fail or lose an answer as the test says",
 	"store.Sealer":          "package seal keeps its key in the store, so that it is on a higher floor",
 	"store.beginner":        "its implementations are types of bun",

@@ -15,20 +15,16 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
-// references resolves dynamic references by our own parameters and secrets.
-type references struct{ services *awslite.Services }
-
-func (r references) Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) {
-	return r.services.Resolve(ctx, caller, service, reference)
-}
-
-func (r references) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
-	found, err := r.services.StoredParameters(ctx, caller, names)
-	out := make(map[string]template.Stored, len(found))
-	for name, p := range found {
-		out[name] = template.Stored{Type: string(p.Type), Value: p.Value}
+// storedParameters is [stack.Config.StoredParameters], of our own parameters.
+func storedParameters(services *awslite.Services) func(context.Context, awswire.Caller, []string) (map[string]template.Stored, error) {
+	return func(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
+		found, err := services.StoredParameters(ctx, caller, names)
+		out := make(map[string]template.Stored, len(found))
+		for name, p := range found {
+			out[name] = template.Stored{Type: string(p.Type), Value: p.Value}
+		}
+		return out, err
 	}
-	return out, err
 }
 
 // registered runs the handlers of registered versions.

@@ -49,7 +49,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	buckets := s3.New(s3.Config{Store: c.store, Hosts: config.bucketHosts(), Logger: logger})
 	groups := logs.New(logs.Config{Store: c.store, Logger: logger})
 	c.atEnd(closing(groups.Close))
-	objects, keys, references := objects{buckets}, keys{c.services.Sessions()}, references{c.services}
+	objects, keys := objects{buckets}, keys{c.services.Sessions()}
 
 	// Functions: those that the user named, those of stacks, and the handlers of types.
 	deployed := functions.New(functions.Config{Store: c.store, Dir: filepath.Join(config.Dir, "functions")})
@@ -67,7 +67,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	// The registry, with the operations that its tests and all below consist of.
 	types := &operation.Catalog{}
 	operations := operation.New(operation.Config{
-		Store: c.store, Types: types, Prepare: stack.Prepare(references), Places: map[string]operation.Places{registry.TestOwner: {}},
+		Store: c.store, Types: types, Prepare: stack.Prepare(c.services.Resolve), Places: map[string]operation.Places{registry.TestOwner: {}},
 		Around: config.around(), TimeScale: scale, Logger: logger, Now: now,
 	})
 	served, err := builtin.Schemas(config.RunLambda)
@@ -79,7 +79,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	var delegates *delegate.Delegates // below: it passes on to types of engines
 	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
 	extensions := registry.New(registry.Config{
-		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: references.Resolve, Credentials: keys.of, Deliver: objects.deliver,
+		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: c.services.Resolve, Credentials: keys.of, Deliver: objects.deliver,
 		Imported: shelf, Delegated: func(typeName string) string { return delegates.Mark(typeName) }, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
 	})
 
@@ -103,8 +103,8 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		Store: c.store, Sources: []hook.Source{extensions, managed}, Operations: operations, Offer: documents.offer, Withdraw: documents.withdraw, Logger: logger, Now: now,
 	})
 	stacks := stack.New(stack.Config{
-		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, References: references,
-		Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
+		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, Resolve: c.services.Resolve,
+		StoredParameters: storedParameters(c.services), Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
 		SimulateSignals: len(config.Simulate) > 0 && !config.AwaitSignals, TimeScale: scale,
 	})
 	sets := stackset.New(stackset.Config{Store: c.store, Stacks: stacks, Reaches: config.reaches, Logger: logger, Now: now})

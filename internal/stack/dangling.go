@@ -103,10 +103,10 @@ func (e *Engine) missingParameters(ctx context.Context, s *stackRow, named []nam
 			names = append(names, n.value)
 		}
 	}
-	if names == nil || e.config.References == nil {
+	if names == nil || e.config.StoredParameters == nil {
 		return nil
 	}
-	found, err := e.config.References.StoredParameters(ctx, s.caller(), names)
+	found, err := e.config.StoredParameters(ctx, s.caller(), names)
 	if err != nil {
 		return fmt.Errorf("look up parameters: %w", err)
 	}

@@ -166,7 +166,7 @@ func (f driftFinder) expected(ctx context.Context, x *resourceRow) (map[string]a
 		return map[string]any{}, nil
 	}
 	open, _ := withoutSecrets(properties).(map[string]any)
-	resolved, err := template.ResolveDynamic(ctx, any(open), resolver{f.engine.config.References, f.stack.caller()})
+	resolved, err := template.ResolveDynamic(ctx, any(open), resolver{f.engine.config.Resolve, f.stack.caller()})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -35,9 +35,12 @@ type Config struct {
 	// or versions of them. nil does not look.
 	HasObjects func(ctx context.Context, caller awswire.Caller, bucket string) (bool, error)
 
-	// References resolves dynamic references and parameters of the types
-	// AWS::SSM::Parameter::Value<…>. nil resolves none.
-	References References
+	// Resolve returns the value of a dynamic reference, as in registry.Config. nil resolves none.
+	Resolve func(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
+
+	// StoredParameters returns the existing parameters of SSM with the names NAME or NAME:VERSION, by the requested
+	// name: those behind the types AWS::SSM::Parameter::Value<…>. nil has none.
+	StoredParameters func(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error)
 
 	// Endpoint is the URL of this server, "" if it is not known yet. nil never knows it.
 	Endpoint func() string
@@ -74,16 +77,6 @@ type Config struct {
 
 // ErrNotObject is the error of Config.Object for a URL that names no object.
 var ErrNotObject = errors.New("not the URL of an object in S3")
-
-// References resolves values of other services, for which `local` has our own parameters and secrets.
-type References interface {
-	// Resolve returns the value of a dynamic reference, as in registry.Config.
-	Resolve(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)
-
-	// StoredParameters returns the existing parameters of SSM with the names NAME or
-	// NAME:VERSION, by the requested name.
-	StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error)
-}
 
 // An Engine carries out the operations on stacks. Any number of goroutines may use it, and
 // any number of processes on one database.

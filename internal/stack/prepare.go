@@ -139,7 +139,7 @@ func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) err
 // prepareDynamic resolves the references to SSM parameters, to find out whether their values
 // changed. What cannot be resolved fails later, with its resource.
 func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, deployment string, p *prepared) {
-	if e.config.References == nil {
+	if e.config.Resolve == nil {
 		return
 	}
 	references, known := p.references[deployment]
@@ -155,7 +155,7 @@ func (e *Engine) prepareDynamic(ctx context.Context, caller awswire.Caller, depl
 		if ref.Version != "" {
 			name += ":" + ref.Version
 		}
-		if value, err := e.config.References.Resolve(ctx, caller, ref.Service, name); err == nil {
+		if value, err := e.config.Resolve(ctx, caller, ref.Service, name); err == nil {
 			p.dynamic[ref.Text] = value
 		}
 	}

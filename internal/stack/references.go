@@ -15,17 +15,17 @@ import (
 
 // A resolver looks up dynamic references for a caller.
 type resolver struct {
-	references References // nil resolves none
-	caller     awswire.Caller
+	resolve func(ctx context.Context, caller awswire.Caller, service, reference string) (string, error) // nil resolves none
+	caller  awswire.Caller
 }
 
 // ResolveReference implements [template.Resolver].
 func (r resolver) ResolveReference(ctx context.Context, ref template.DynamicReference) (string, error) {
-	if r.references == nil {
+	if r.resolve == nil {
 		return "", awswire.ValidationErrorf("there are no values for dynamic references to %s", ref.Service)
 	}
 	reference := strings.TrimSuffix(strings.TrimPrefix(ref.Text, "{{resolve:"+ref.Service+":"), "}}")
-	return r.references.Resolve(ctx, r.caller, ref.Service, reference)
+	return r.resolve(ctx, r.caller, ref.Service, reference)
 }
 
 // A secretResolver remembers the secrets among the values of dynamic references.
@@ -44,18 +44,17 @@ func (r *secretResolver) ResolveReference(ctx context.Context, ref template.Dyna
 }
 
 // Prepare returns what completes a request just before a call: it resolves the dynamic references, whose
-// values no row holds. It is for the configuration of package operation. nil references resolve none.
-func Prepare(references References) func(context.Context, operation.Request) (operation.Request, error) {
+// values no row contains. It is for the configuration of package operation; resolve is that of [Config].
+func Prepare(resolve func(ctx context.Context, caller awswire.Caller, service, reference string) (string, error)) func(context.Context, operation.Request) (operation.Request, error) {
 	return func(ctx context.Context, request operation.Request) (operation.Request, error) {
-		return prepare(ctx, references, request)
+		return prepare(ctx, &secretResolver{resolver: resolver{resolve, request.Caller}}, request)
 	}
 }
 
-func prepare(ctx context.Context, references References, request operation.Request) (prepared operation.Request, err error) {
+func prepare(ctx context.Context, r *secretResolver, request operation.Request) (prepared operation.Request, err error) {
 	if request.StackID == "" {
 		return request, nil
 	}
-	r := &secretResolver{resolver: resolver{references, request.Caller}}
 	defer func() {
 		if len(r.values) > 0 {
 			prepared.Secrets = maps.Clone(prepared.Secrets)

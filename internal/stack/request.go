@@ -289,10 +289,10 @@ type parameterStore struct {
 }
 
 func (p parameterStore) StoredParameters(ctx context.Context, names []string) (map[string]template.Stored, error) {
-	if p.engine.config.References == nil {
+	if p.engine.config.StoredParameters == nil {
 		return map[string]template.Stored{}, nil
 	}
-	return p.engine.config.References.StoredParameters(ctx, p.caller, names)
+	return p.engine.config.StoredParameters(ctx, p.caller, names)
 }
 
 // knownTypes reports which types a caller has. Each is looked up once: a template names few types many

@@ -63,7 +63,7 @@ func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Durat
 	logger := slog.New(slog.DiscardHandler)
 	operations := operation.New(operation.Config{Store: g.store, Types: g.world, Logger: logger, Retries: operation.Retries{First: time.Millisecond}})
 	hooks := hook.New(hook.Config{Store: g.store, Sources: []hook.Source{w}, Operations: operations, Offer: w.Offer, Withdraw: w.Withdraw})
-	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, References: g.world, Object: g.world.Object, Fragment: g.world.Fragment, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	g.Engine = New(Config{Store: g.store, Types: g.world, Operations: operations, Hooks: hooks, Resolve: g.world.Resolve, StoredParameters: g.world.StoredParameters, Object: g.world.Object, Fragment: g.world.Fragment, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	operations.Own(Owner, g.Engine)
 	operations.Own(hook.OwnerName, hooks)
 	hooks.Own(HooksOnResource, g.Engine)
