@@ -525,7 +525,7 @@ func (p *page) callTable(v *callsView) templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<table class=\"list calls-list\"><caption class=\"unseen\">Calls of handlers</caption> <thead><tr><th scope=\"col\">Time</th>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<table class=\"list calls-list\"><caption class=\"unseen\">Handler calls</caption> <thead><tr><th scope=\"col\">Time</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

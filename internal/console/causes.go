@@ -113,8 +113,14 @@ func (x *cause) hookName() string {
 // callLink is the page of the failed call.
 func (x *cause) callLink(p *page) string { return p.link("/calls/" + url.PathEscape(x.Call.ID)) }
 
-// verb says what the operation did: "creation", "rollback".
-func (x *cause) verb() string {
+// failed says which operation failed: "Creation failed".
+func (x *cause) failed() string {
+	name := x.operation()
+	return strings.ToUpper(name[:1]) + name[1:] + " failed"
+}
+
+// operation says what the operation did: "creation", "rollback".
+func (x *cause) operation() string {
 	switch x.Top.Operation.Kind {
 	case types.OperationTypeCreateStack:
 		return "creation"

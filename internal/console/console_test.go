@@ -144,9 +144,9 @@ func TestPages(t *testing.T) {
 		{"/logs?group=/aws/lambda/other&stream=x&since=yesterday", 400, []string{"Invalid time"}, nil},
 		{"/contract", 200, []string{`id="create.applied"`}, nil},
 		{"/nothing", 404, []string{"Page not found"}, nil},
-		{"/calls/a%00b", 404, []string{"The address has characters that no name has."}, nil},
-		{"/calls?before=1~%00", 404, []string{"The address has characters that no name has."}, nil},
-		{clusterPath + "%ff/calls", 404, []string{"The address has characters that no name has."}, nil},
+		{"/calls/a%00b", 404, []string{"The address contains characters that are not allowed in names."}, nil},
+		{"/calls?before=1~%00", 404, []string{"The address contains characters that are not allowed in names."}, nil},
+		{clusterPath + "%ff/calls", 404, []string{"The address contains characters that are not allowed in names."}, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := get(t, c, test.path)

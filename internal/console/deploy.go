@@ -29,9 +29,9 @@ func (v *deployView) templateNote() string {
 
 func (v *deployView) parametersNote() string {
 	if len(v.Parameters) == 0 {
-		return "one KEY=VALUE in a line"
+		return "one KEY=VALUE per line"
 	}
-	return "one KEY=VALUE in a line; those that you leave out keep their values"
+	return "one KEY=VALUE per line; those that you leave out keep their values"
 }
 
 func (c *Console) showDeploy(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
@@ -59,7 +59,7 @@ func (c *Console) deploy(w http.ResponseWriter, r *http.Request, p *page) (templ
 	name := strings.TrimSpace(form.Get("stack"))
 	in := &cloudformation.CreateChangeSetInput{
 		StackName: &name, ChangeSetName: aws.String("console-" + hex.EncodeToString(c.random(6))), ChangeSetType: types.ChangeSetTypeCreate,
-		Description: aws.String("made in the console"),
+		Description: aws.String("created in the console"),
 	}
 	for _, capability := range form["capability"] {
 		in.Capabilities = append(in.Capabilities, types.Capability(capability))

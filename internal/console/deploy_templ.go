@@ -44,7 +44,7 @@ func (p *page) deployBody(v *deployView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "\">Stacks</a></nav><div class=\"head\"><h1>Deploy a template</h1><p class=\"lead\">The server makes a change set, and shows what it would change. Nothing changes until you execute it.</p></div><form method=\"post\" action=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "\">Stacks</a></nav><div class=\"head\"><h1>Deploy a template</h1><p class=\"lead\">This creates a change set and shows what it would change. Nothing changes until you execute it.</p></div><form method=\"post\" action=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -65,7 +65,7 @@ func (p *page) deployBody(v *deployView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<label for=\"stack\">Stack <span class=\"quiet\">an existing one is updated, another one is created</span></label> <input id=\"stack\" name=\"stack\" value=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<label for=\"stack\">Stack <span class=\"quiet\">an existing stack is updated; a new name creates one</span></label> <input id=\"stack\" name=\"stack\" value=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -336,7 +336,7 @@ func (p *page) stackActions(h *stackHead) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, ", except for those with a policy that retains them.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, ", except those whose deletion policy retains them.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

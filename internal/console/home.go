@@ -85,7 +85,7 @@ func (c *Console) readDeployments(r *http.Request, p *page, v *homeView) error {
 			v.Running = append(v.Running, op)
 		}
 		if op.Status != string(types.BeaconStackOperationStatusFailed) || !latest || !op.Stack.DeletedAt.IsZero() || len(v.Failed) == shownFailed {
-			continue // a later operation, or the deletion, has mended it
+			continue // a later operation, or the deletion, has fixed it
 		}
 		failed := failedOperation{StackOperation: op}
 		failures, err := c.config.Stacks.Failures(r.Context(), p.Place, op.Stack.ARN)

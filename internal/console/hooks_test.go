@@ -21,12 +21,12 @@ func TestHookPages(t *testing.T) {
 		want, not []string
 	}{
 		{"/stacks/shop/hooks", []string{"did not pass", "&lt;u&gt;Billing", ">Orders<", "key rotation", "no &lt;i&gt;key", "5 more annotations", "warn mode", "timed out", `href="/_cfn/types/HOOK/Acme::Security::Encryption`}, []string{"<u>Billing", "HOOK/Private"}},
-		{"/stacks/growing/hooks", []string{"No hook has seen this stack"}, nil},
+		{"/stacks/growing/hooks", []string{"No hook has been called for this stack"}, nil},
 		{"/stacks/orders/changes/bigger", []string{">Hooks<", ">Orders<", "passed"}, []string{"timed out"}},
 		{"/stacks/orders/changes/empty", nil, []string{">Orders<"}},
 		{typePage, []string{typePage + "/results"}, nil},
 		{typePage + "/results", []string{">Billing<", "All results", ">stack<"}, []string{">Orders<", "timed out"}},
-		{typePage + "/results?all=1", []string{">Billing<", ">Orders<", "Only what it refused"}, []string{"timed out"}},
+		{typePage + "/results?all=1", []string{">Billing<", ">Orders<", "Only refusals"}, []string{"timed out"}},
 		{"/types/MODULE/Acme::Net::Vpc::MODULE", nil, []string{"/results"}},
 	} {
 		w := get(t, c, test.path)

@@ -225,12 +225,12 @@ func TestFailureStory(t *testing.T) {
 		{"creation", func() {
 			arn = s.create("made", types.StackStatusRollbackComplete, "A: {}", "B: {Fail: CREATE, Note: !Ref A}", "C: {Note: !Ref B}").ARN
 		}, "/stacks/made", []string{
-			"<b>B</b>", "failed first in the creation", raised, "<code>InternalFailure</code>", "looking for a disk", "Line 5 of the template", "Failed call", "/types/RESOURCE/Acme::Shop::Part/calls?stack=", "stream-",
+			"<b>B</b>", "Creation failed at", raised, "<code>InternalFailure</code>", "looking for a disk", "Line 5 of the template", "Failed call", "/types/RESOURCE/Acme::Shop::Part/calls?stack=", "stream-",
 			`<a href="#r-B" class="node bad">`, `<a href="#r-C" class="node plain">`, "not created", ">create failed<",
 		}, []string{"START RequestId", "<b>disk"}},
 		{"its template", nil, "/stacks/made/template", []string{`<span id="line-B" class="failed">`, "← the &lt;b&gt;disk"}, []string{"Deployed"}},
 		{"its time line", nil, "/stacks/made/timeline", []string{">create failed<", "CREATE failed", `class="on" aria-current="page">create `}, []string{"DELETE"}},
-		{"its events", nil, "/stacks/made/events", []string{"failed first in the creation", "the &lt;b&gt;disk"}, []string{"looking for a disk"}},
+		{"its events", nil, "/stacks/made/events", []string{"Creation failed at", "the &lt;b&gt;disk"}, []string{"looking for a disk"}},
 		{"deleted", func() {
 			if _, err := s.stacks.DeleteStack(t.Context(), caller, &cloudformation.DeleteStackInput{StackName: aws.String("made")}); err != nil {
 				t.Fatal(err)
@@ -240,14 +240,14 @@ func TestFailureStory(t *testing.T) {
 		{"update", func() {
 			s.create("changed", types.StackStatusCreateComplete, "A: {}")
 			s.update("changed", types.StackStatusUpdateRollbackComplete, "A: {Note: other}", "Fresh: {Fail: CREATE, Note: !Ref A}")
-		}, "/stacks/changed", []string{"<b>Fresh</b>", "failed first in the update", raised, "Line 5 of the template", `<a href="#r-Fresh" class="node bad">`, `<a href="#r-A" class="node good">`}, nil},
-		{"its template", nil, "/stacks/changed/template", []string{`<span id="line-Fresh" class="failed">`, "Of the failed update", ">Deployed<"}, nil},
+		}, "/stacks/changed", []string{"<b>Fresh</b>", "Update failed at", raised, "Line 5 of the template", `<a href="#r-Fresh" class="node bad">`, `<a href="#r-A" class="node good">`}, nil},
+		{"its template", nil, "/stacks/changed/template", []string{`<span id="line-Fresh" class="failed">`, "Failed update", ">Deployed<"}, nil},
 		{"its deployed template", nil, "/stacks/changed/template?of=stack", []string{`<span id="line-A">`}, []string{"Fresh:", `class="failed"`}},
 		{"its time line", nil, "/stacks/changed/timeline", []string{">Fresh<", "CREATE failed"}, nil},
 		{"update of the resource", func() {
 			s.create("same", types.StackStatusCreateComplete, "A: {}")
 			s.update("same", types.StackStatusUpdateRollbackComplete, "A: {Fail: UPDATE}")
-		}, "/stacks/same", []string{"<b>A</b>", `<a href="#r-A" class="node bad">`, ">update complete<", ">failed first<", "UPDATE raised OSError"}, nil},
+		}, "/stacks/same", []string{"<b>A</b>", `<a href="#r-A" class="node bad">`, ">update complete<", ">first to fail<", "UPDATE raised OSError"}, nil},
 		{"nested", func() {
 			s.templates["https://t/inner"] = *assembly("Deep: {Fail: CREATE}")
 			s.create("outer", types.StackStatusRollbackComplete, "Inner: https://t/inner")
@@ -255,14 +255,14 @@ func TestFailureStory(t *testing.T) {
 		{"hook", func() {
 			s.refuse()
 			s.create("refused", types.StackStatusRollbackComplete, "A: {}")
-		}, "/stacks/refused", []string{"<b>A</b>", "hook Acme::Shop::Policy refused it: no &lt;b&gt;key&lt;/b&gt;", "looking for a key", "/_cfn/calls/of-the-hook", "Results of hooks"}, []string{"The following hook(s) failed: [Acme::Shop::Policy]</p>"}},
+		}, "/stacks/refused", []string{"<b>A</b>", "hook Acme::Shop::Policy refused it: no &lt;b&gt;key&lt;/b&gt;", "looking for a key", "/_cfn/calls/of-the-hook", "Hook results"}, []string{"The following hook(s) failed: [Acme::Shop::Policy]</p>"}},
 	} {
 		if test.do != nil {
 			test.do()
 		}
 		path := test.path
 		if path == "/stacks/made?" {
-			path, test.want = "/stacks/"+url.PathEscape(arn), []string{"<b>B</b>", "failed first in the creation", ">delete complete<"}
+			path, test.want = "/stacks/"+url.PathEscape(arn), []string{"<b>B</b>", "Creation failed at", ">delete complete<"}
 		}
 		w := get(t, c, path)
 		page := regexp.MustCompile(`\s*
@@ -370,7 +370,7 @@ func TestStackActions(t *testing.T) {
 	send("/stacks/kept/rollback", nil, 303)
 	s.settled("kept", types.StackStatusUpdateRollbackFailed)
 	buttons("/stacks/kept", ">Delete…<", ">Continue rollback…<")
-	if page := get(t, c, "/stacks/kept").Body.String(); !strings.Contains(page, "failed first in the update") || !strings.Contains(page, "failed first in the rollback") {
+	if page := get(t, c, "/stacks/kept").Body.String(); !strings.Contains(page, "Update failed at") || !strings.Contains(page, "Rollback failed at") {
 		t.Error("the page does not show both causes")
 	}
 	if w := submit(t, c, "/stacks/kept/continue", url.Values{"skip": {"None"}}, nil); w.Code != 400 {

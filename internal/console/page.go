@@ -113,11 +113,11 @@ func (c *Console) home(r *http.Request) awswire.Place {
 func (c *Console) place(r *http.Request) (awswire.Place, error) {
 	home := c.home(r)
 	if !findable(r.URL) {
-		return home, &fault{Status: http.StatusNotFound, Title: "Page not found", Message: "The address has characters that no name has."}
+		return home, &fault{Status: http.StatusNotFound, Title: "Page not found", Message: "The address contains characters that are not allowed in names."}
 	}
 	place, err := readPlace(r.URL.Query().Get(placeField), home)
 	if err == nil && !sessionOf(r).sees(place) {
-		return home, &fault{Status: http.StatusForbidden, Title: "Another account", Message: "You have signed in to the account " + home.Account + " only."}
+		return home, &fault{Status: http.StatusForbidden, Title: "Another account", Message: "You are signed in to account " + home.Account + " only."}
 	}
 	return place, err
 }

@@ -1161,7 +1161,7 @@ func (p *page) resourceLinks(h *stackHead, x *stack.ResourceState) templ.Compone
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var54 string
-			templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs("Calls of the handler of " + bounded(x.LogicalID, 300))
+			templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs("Calls to the handler of " + bounded(x.LogicalID, 300))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `stacks.templ`, Line: 212, Col: 94}
 			}
@@ -1844,7 +1844,7 @@ func (p *page) resourceRow(h *stackHead, x *stack.ResourceState) templ.Component
 			return templ_7745c5c3_Err
 		}
 		if x.Status != "" && h.blamed(x.LogicalID) != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 159, "<span class=\"badge bad\">failed first</span> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 159, "<span class=\"badge bad\">first to fail</span> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2808,14 +2808,14 @@ func (p *page) templateBody(v *templateView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 255, "\">Of the failed ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 255, "\">Failed ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var136 string
-			templ_7745c5c3_Var136, templ_7745c5c3_Err = templ.JoinStringErrs(v.Causes[0].verb())
+			templ_7745c5c3_Var136, templ_7745c5c3_Err = templ.JoinStringErrs(v.Causes[0].operation())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `stacks.templ`, Line: 512, Col: 175}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `stacks.templ`, Line: 512, Col: 173}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var136))
 			if templ_7745c5c3_Err != nil {

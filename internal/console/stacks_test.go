@@ -87,7 +87,7 @@ func TestStackPages(t *testing.T) {
 		{"/stacks?deleted=1", 200, []string{">old</a>", "/_cfn/stacks/arn:aws:cloudformation:us-east-1:000000000000:stack%2Fold%2F"}, []string{">shop</a>"}},
 		{"/stacks?in=123456789012/us-east-1", 200, []string{"No stacks in 123456789012", "cfn deploy template.yaml"}, []string{">shop</a>"}},
 		{"/stacks/shop", 200, []string{
-			"failed first in the creation", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
+			"Creation failed at", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
 			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue", ">drifted<",
 		}, []string{"/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},

@@ -575,7 +575,7 @@ func (p *page) setBody(v *setView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Operations) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<div class=\"card pad empty\"><p>There was no operation yet.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, "<div class=\"card pad empty\"><p>No operations yet.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -24,7 +24,7 @@ func TestStackSetPages(t *testing.T) {
 			"ResourceLogicalId:&lt;i&gt;Thing", "****", "2 succeeded, 1 failed", "111111111111 · eu-west-1: it is &lt;i&gt;taken", `data-changes="/_cfn/stack-sets/events"`,
 		}, []string{"<i>"}},
 		{"/stack-sets/many", 200, []string{">Account</th>", ">000000000011<", "5 more instances"}, nil},
-		{"/stack-sets/empty", 200, []string{"has no instances", "There was no operation yet"}, nil},
+		{"/stack-sets/empty", 200, []string{"has no instances", "No operations yet"}, nil},
 		{"/stack-sets/none", 404, []string{"Stack set not found"}, nil},
 	} {
 		w := get(t, c, test.path)
