@@ -29,7 +29,6 @@ type handlerCall = handlers.Invocation
 // callsView is a list of calls, of all handlers of a place or of those of one type.
 type callsView struct {
 	Head   *typeHead // of the type, nil for all
-	Kept   bool      // that calls are kept at all
 	Search string    // in the names of types
 	Action string
 	Failed bool
@@ -139,15 +138,11 @@ func (c *Console) typeCalls(_ http.ResponseWriter, r *http.Request, p *page) (te
 }
 
 func (c *Console) callsPage(r *http.Request, p *page, v *callsView) (templ.Component, error) {
-	v.Kept = c.config.Calls != nil
 	query := callsQuery(p.query, p.Place)
 	v.Search, v.Action, v.Failed, v.Stack, v.ID = query.Search, query.Action, query.Failed, query.StackID, query.LogicalID
 	if v.Head != nil {
 		query.Kind, query.TypeName, query.Version, query.Search = schema.Kind(v.Head.Kind), v.Head.schemaName(), v.Head.Version, ""
 		v.Search = ""
-	}
-	if !v.Kept {
-		return p.callsBody(v), nil
 	}
 	at := p.query.Get("before")
 	var err error
@@ -222,7 +217,7 @@ func callsSeen(list []handlerCall) string {
 func (c *Console) followCalls(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := c.place(r)
-	if err != nil || c.config.Calls == nil {
+	if err != nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
@@ -286,9 +281,6 @@ const callLines = 200
 
 func (c *Console) showCall(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	missing := &fault{Status: http.StatusNotFound, Title: "Call not found", Message: "Calls are kept for a limited time. The call may also belong to another account or region."}
-	if c.config.Calls == nil {
-		return nil, missing
-	}
 	call, err := c.config.Calls.Invocation(r.Context(), p.Place, r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -320,7 +312,7 @@ const operationCalls = 200
 
 // readOperation finds the other calls of the operation that a call belongs to.
 func (c *Console) readOperation(r *http.Request, p *page, v *callView) error {
-	if v.StackID != "" && c.config.Stacks != nil {
+	if v.StackID != "" {
 		s, err := c.config.Stacks.Stack(r.Context(), p.Place, v.StackID)
 		switch {
 		case err == nil:
@@ -360,7 +352,7 @@ func readCallText(id, title, text string) *callText {
 // readCallLog finds what the handler wrote during a call: the lines of its stream between
 // those that the runtime writes around it.
 func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
-	if c.config.Logs == nil || v.LogGroup == "" || v.LogStream == "" {
+	if v.LogGroup == "" || v.LogStream == "" {
 		return nil
 	}
 	v.LogLink = p.streamLink(v.LogGroup, v.LogStream, v.StartedAt.Time)

@@ -72,9 +72,6 @@ func (c *Console) explain(r *http.Request, p *page, x *cause) error {
 		return err
 	}
 	x.Line = source.Lines[x.LogicalID]
-	if c.config.Calls == nil {
-		return nil
-	}
 	query := handlers.InvocationQuery{Place: p.Place, StackID: x.StackARN, LogicalID: x.LogicalID, Failed: true, Limit: causeCalls}
 	if len(x.Hooks) > 0 {
 		query.Kind, query.TypeName, query.LogicalID = schema.Hook, x.Hooks[0].Hook, ""

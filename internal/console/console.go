@@ -46,29 +46,15 @@ const Prefix = "/_cfn"
 //go:embed assets
 var assets embed.FS
 
-// Config sets up a Console. Only Registry must be set.
+// Config sets up a Console. The engines must be set.
 type Config struct {
-	Registry *registry.Registry
-
-	// Logs reads the logs of handlers. With nil the pages report that logs are not stored.
-	Logs *logs.Service
-
-	// Calls reads the past calls of handlers. With nil the pages report that calls are not
-	// recorded.
-	Calls *handlers.Pool
-
-	// Stacks reads stacks. With nil the pages report that stacks are not supported.
-	Stacks *stack.Engine
-
-	// Requests reads the requests of Cloud Control. With nil the pages report that it is not
-	// supported.
-	Requests *cloudcontrol.Engine
-
-	// Hooks reads the results of hooks. With nil the pages have none.
-	Hooks *hook.Engine
-
-	// StackSets reads stack sets. With nil the pages have none.
+	Registry  *registry.Registry
+	Stacks    *stack.Engine
 	StackSets *stackset.Engine
+	Hooks     *hook.Engine
+	Requests  *cloudcontrol.Engine // of Cloud Control
+	Calls     *handlers.Pool       // of handlers, recorded
+	Logs      *logs.Service        // of handlers
 
 	// Places lists the accounts and regions to choose from, in any order. With nil there is only Default.
 	Places func(context.Context) ([]awswire.Place, error)

@@ -543,19 +543,6 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: status %d", path, w.Code)
 		}
 	}
-	c = New(Config{Registry: world(t).registry})
-	t.Cleanup(c.Close)
-	if w := get(t, c, "/logs"); !strings.Contains(w.Body.String(), "does not store logs") {
-		t.Error("without logs the page does not say so")
-	}
-	if w := get(t, c, "/calls"); w.Code != 200 || !strings.Contains(w.Body.String(), "does not record calls") {
-		t.Error("without calls the page does not say so")
-	}
-	for _, path := range []string{"/calls/x", "/calls/events"} {
-		if w := get(t, c, path); w.Code != http.StatusNotFound {
-			t.Errorf("%s without calls: %d", path, w.Code)
-		}
-	}
 }
 
 // many writes n types.

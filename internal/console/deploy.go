@@ -37,7 +37,7 @@ func (v *deployView) parametersNote() string {
 func (c *Console) showDeploy(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Deploy a template", "stacks"
 	v := &deployView{}
-	if name := p.query.Get("stack"); name != "" && c.config.Stacks != nil {
+	if name := p.query.Get("stack"); name != "" {
 		s, err := c.config.Stacks.Stack(r.Context(), p.Place, name)
 		if refused(err) {
 			return nil, errNoStack()
@@ -52,9 +52,6 @@ func (c *Console) showDeploy(_ http.ResponseWriter, r *http.Request, p *page) (t
 
 // deploy makes a change set of the form, for a stack that exists or for a new one.
 func (c *Console) deploy(w http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
-	if c.config.Stacks == nil {
-		return nil, errNoStacks()
-	}
 	form := r.PostForm
 	name := strings.TrimSpace(form.Get("stack"))
 	in := &cloudformation.CreateChangeSetInput{
@@ -129,10 +126,6 @@ func (c *Console) keepParameters(ctx context.Context, p *page, body *string, giv
 		}
 	}
 	return given, nil
-}
-
-func errNoStacks() error {
-	return &fault{Status: http.StatusNotFound, Title: "No stacks", Message: "This server does not support stacks."}
 }
 
 func errNoStack() error {

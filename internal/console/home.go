@@ -43,16 +43,12 @@ func (v *homeView) Empty() bool { return !v.Busy() && len(v.Latest) == 0 && !v.T
 func (c *Console) showHome(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Overview", "overview"
 	ctx, caller := r.Context(), c.caller(p)
+	p.Follow = p.link("/stacks/events")
 	v := &homeView{}
-	if c.config.Stacks != nil {
-		p.Follow = p.link("/stacks/events")
-		if err := c.readDeployments(r, p, v); err != nil {
-			return nil, err
-		}
-	} else {
-		p.Live = true
+	err := c.readDeployments(r, p, v)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if v.Registrations, err = c.inProgress(ctx, caller); err != nil {
 		return nil, err
 	}

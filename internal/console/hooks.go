@@ -32,9 +32,6 @@ type hookResults struct {
 
 func (c *Console) hookResults(ctx context.Context, p *page, query hook.Query) (hookResults, error) {
 	var out hookResults
-	if c.config.Hooks == nil {
-		return out, nil
-	}
 	query.Place, query.Limit = p.Place, shownResults+1
 	found, err := c.config.Hooks.Results(ctx, query)
 	if err != nil {

@@ -21,7 +21,6 @@ const (
 // logsView is the log of one group, or the choice of one.
 type logsView struct {
 	Head   *typeHead // of the type whose log it is, nil if it is a group by itself
-	Kept   bool      // that logs are kept at all
 	Groups []string
 	Group  string
 	Stream string    // only this one, "" for all
@@ -47,7 +46,7 @@ type shownLine struct {
 
 func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Logs", "logs"
-	v := &logsView{Group: p.query.Get("group"), Kept: c.config.Logs != nil}
+	v := &logsView{Group: p.query.Get("group")}
 	if stream := p.query.Get("stream"); stream != "" && v.Group != "" {
 		since, err := readMoment(p.query.Get("since"))
 		if err != nil {
@@ -55,15 +54,13 @@ func (c *Console) showLogs(_ http.ResponseWriter, r *http.Request, p *page) (tem
 		}
 		v.Stream, v.Since = stream, since
 	}
-	if v.Kept {
-		groups, err := c.config.Logs.Groups(r.Context(), p.Place)
-		if err != nil {
-			return nil, err
-		}
-		v.Groups = groups[:min(len(groups), maxGroups)]
-		if v.Group == "" && len(v.Groups) == 1 {
-			v.Group = v.Groups[0]
-		}
+	groups, err := c.config.Logs.Groups(r.Context(), p.Place)
+	if err != nil {
+		return nil, err
+	}
+	v.Groups = groups[:min(len(groups), maxGroups)]
+	if v.Group == "" && len(v.Groups) == 1 {
+		v.Group = v.Groups[0]
 	}
 	v.Again = p.link("/logs", "group", v.Group)
 	if v.Stream != "" {
@@ -79,13 +76,13 @@ func (c *Console) typeLogs(_ http.ResponseWriter, r *http.Request, p *page) (tem
 		return nil, err
 	}
 	p.Title = h.Name + " logs"
-	v := &logsView{Head: h, Group: h.logGroup(), Kept: c.config.Logs != nil, Again: h.link("/logs", "v", h.Version)}
+	v := &logsView{Head: h, Group: h.logGroup(), Again: h.link("/logs", "v", h.Version)}
 	return c.logPage(r, p, v)
 }
 
 func (c *Console) logPage(r *http.Request, p *page, v *logsView) (templ.Component, error) {
 	v.Filter, v.Most = strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), 2000
-	if !v.Kept || v.Group == "" {
+	if v.Group == "" {
 		return p.logsBody(v), nil
 	}
 	lines, err := c.config.Logs.Lines(r.Context(), p.Place, v.Group, "", shownLines)
@@ -111,9 +108,6 @@ func (v *logsView) show(lines []logs.Event) {
 // does not move.
 func (c *Console) streamPage(r *http.Request, p *page, v *logsView) (templ.Component, error) {
 	v.Filter = strings.TrimSpace(bounded(p.query.Get("q"), maxQuery))
-	if !v.Kept {
-		return p.logsBody(v), nil
-	}
 	lines, err := c.config.Logs.StreamLines(r.Context(), p.Place, v.Group, v.Stream, v.Since, streamLines)
 	if err != nil {
 		return nil, err
@@ -181,7 +175,7 @@ func (c *Console) followLogs(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := c.place(r)
 	group := q.Get("group")
-	if err != nil || c.config.Logs == nil || group == "" {
+	if err != nil || group == "" {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}

@@ -16,23 +16,19 @@ const shownRequests = 50
 
 // requestsView is the list of the requests of Cloud Control.
 type requestsView struct {
-	Kept        bool // the server takes such requests
 	Rows        []cloudcontrol.RequestState
 	Next, First string // addresses of pages, "" for none
 }
 
 func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Requests", "requests"
-	v := &requestsView{Kept: c.config.Requests != nil}
-	if !v.Kept {
-		return p.requestsBody(v), nil
-	}
 	p.Follow = p.link("/requests/events")
 	at := p.query.Get("before")
 	before, token, err := readCallPlace(at)
 	if err != nil {
 		return nil, err
 	}
+	v := &requestsView{}
 	v.Rows, err = c.config.Requests.Requests(r.Context(), cloudcontrol.RequestQuery{Place: p.Place, BeforeTime: before, BeforeToken: token, Limit: shownRequests + 1})
 	if err != nil {
 		return nil, err
@@ -50,13 +46,7 @@ func (c *Console) listRequests(_ http.ResponseWriter, r *http.Request, p *page) 
 
 // followRequests notifies a page of changes.
 func (c *Console) followRequests(w http.ResponseWriter, r *http.Request) {
-	if c.config.Requests == nil {
-		http.Error(w, "not found", http.StatusNotFound)
-		return
-	}
-	c.followMark(w, r, func(ctx context.Context, place awswire.Place) (int64, error) {
-		return c.config.Requests.Mark(ctx, place)
-	})
+	c.followMark(w, r, c.config.Requests.Mark)
 }
 
 // followMark notifies a page whenever the mark of its place changes.

@@ -23,8 +23,6 @@ const (
 
 // stacksView is the list of stacks.
 type stacksView struct {
-	Kept    bool // the server runs stacks
-	Sets    bool // and stack sets
 	Search  string
 	Deleted bool
 	Rows    []stack.Summary
@@ -34,10 +32,7 @@ type stacksView struct {
 
 func (c *Console) listStacks(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
 	p.Title, p.Section = "Stacks", "stacks"
-	v := &stacksView{Kept: c.config.Stacks != nil, Sets: c.config.StackSets != nil, Search: strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), Deleted: p.query.Get("deleted") == "1"}
-	if !v.Kept {
-		return p.stacksBody(v), nil
-	}
+	v := &stacksView{Search: strings.TrimSpace(bounded(p.query.Get("q"), maxQuery)), Deleted: p.query.Get("deleted") == "1"}
 	p.Follow = p.link("/stacks/events")
 	at := p.query.Get("before")
 	before, id, err := readCallPlace(at)
@@ -96,9 +91,6 @@ func (h *stackHead) Simulated() bool {
 
 // stack reads the stack that a request names.
 func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error) {
-	if c.config.Stacks == nil {
-		return nil, errNoStacks()
-	}
 	s, err := c.config.Stacks.Stack(r.Context(), p.Place, r.PathValue("stack"))
 	if err != nil {
 		if refused(err) {
@@ -230,7 +222,7 @@ func (v *templateView) stage(operation string, processed bool) string {
 func (c *Console) followStacks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	place, err := c.place(r)
-	if err != nil || c.config.Stacks == nil {
+	if err != nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,9 +24,6 @@ type setsView struct {
 }
 
 func (c *Console) listSets(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
-	if c.config.StackSets == nil {
-		return nil, errNoSets()
-	}
 	p.Title, p.Section, p.Follow = "Stack sets", "stacks", p.link("/stack-sets/events")
 	v := &setsView{Deleted: p.query.Get("deleted") == "1"}
 	var err error
@@ -40,10 +36,6 @@ func (c *Console) listSets(_ http.ResponseWriter, r *http.Request, p *page) (tem
 		v.Next = p.link("/stack-sets", "deleted", flag(v.Deleted), "after", v.Rows[shownStackSets-1].Name)
 	}
 	return p.setsBody(v), nil
-}
-
-func errNoSets() error {
-	return &fault{Status: http.StatusNotFound, Title: "No stack sets", Message: "This server does not support stack sets."}
 }
 
 // stackSetPath is the path of a stack set, by its name or id.
@@ -67,9 +59,6 @@ type setView struct {
 const maxColumns = 8
 
 func (c *Console) showSet(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {
-	if c.config.StackSets == nil {
-		return nil, errNoSets()
-	}
 	s, err := c.config.StackSets.Set(r.Context(), p.Place, r.PathValue("set"))
 	if err != nil {
 		if refused(err) {
@@ -120,11 +109,5 @@ func results(o *stackset.OperationState) string {
 
 // followSets notifies a page of changes.
 func (c *Console) followSets(w http.ResponseWriter, r *http.Request) {
-	if c.config.StackSets == nil {
-		http.Error(w, "not found", http.StatusNotFound)
-		return
-	}
-	c.followMark(w, r, func(ctx context.Context, place awswire.Place) (int64, error) {
-		return c.config.StackSets.Mark(ctx, place)
-	})
+	c.followMark(w, r, c.config.StackSets.Mark)
 }

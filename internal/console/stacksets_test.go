@@ -1,15 +1,13 @@
 package console
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 )
 
 func TestStackSetPages(t *testing.T) {
 	t.Parallel()
-	e := world(t)
-	c := newConsole(t, e)
+	c := newConsole(t, world(t))
 	for _, test := range []struct {
 		path      string
 		status    int
@@ -40,13 +38,6 @@ func TestStackSetPages(t *testing.T) {
 			if strings.Contains(w.Body.String(), not) {
 				t.Errorf("%s has %q", test.path, not)
 			}
-		}
-	}
-	without := New(Config{Registry: e.registry})
-	t.Cleanup(without.Close)
-	for _, path := range []string{"/stack-sets", "/stack-sets/settings", "/stack-sets/events"} {
-		if w := get(t, without, path); w.Code != http.StatusNotFound {
-			t.Errorf("without stack sets, %s: %d", path, w.Code)
 		}
 	}
 }

@@ -96,13 +96,11 @@ func (c *Console) stackTimeline(_ http.ResponseWriter, r *http.Request, p *page)
 	}
 	v := newTimeline(h, timeline, p.now)
 	v.Divides = max(c.config.TimeScale, 1)
-	if c.config.Calls != nil {
-		calls, err := c.config.Calls.Invocations(r.Context(), handlers.InvocationQuery{Place: p.Place, StackID: h.ARN, Limit: maxTimelineCalls})
-		if err != nil {
-			return nil, err
-		}
-		v.addCalls(calls)
+	calls, err := c.config.Calls.Invocations(r.Context(), handlers.InvocationQuery{Place: p.Place, StackID: h.ARN, Limit: maxTimelineCalls})
+	if err != nil {
+		return nil, err
 	}
+	v.addCalls(calls)
 	return p.timelineBody(v), nil
 }
 
