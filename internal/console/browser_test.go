@@ -560,7 +560,7 @@ func testLivePages(t *testing.T, browser context.Context) {
 		"id": "fifth", "type_id": home.String() + " RESOURCE MongoDB::Atlas::Cluster", "version": 5, "schema": "{}", "test_status": types.TypeTestsStatusInProgress,
 		"created_at": store.At(then), "updated_at": store.At(then), "row_version": 1,
 	})
-	changed := func() { e.setVersion(caller, "Acme::Tasks::Definition", "00000001") } // of which the pages hear
+	changed := func() { e.setVersion(caller, "Acme::Tasks::Definition", "00000001") } // which notifies the pages
 	changed()
 	v.is("the new version is there", `document.querySelector("#versions").textContent.includes("00000005") && !document.querySelector("#registrations").textContent.trim()`)
 	v.is("the page is the same one", `window.stays === 1 && document.querySelector("#deregister-00000004").open && document.querySelector("#versions").contains(document.activeElement)`)

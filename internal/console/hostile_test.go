@@ -50,18 +50,18 @@ func (e *engines) poison() {
 		}
 	}
 	quoted := strings.NewReplacer(`"`, `\"`, "\x1b", `\u001b`).Replace(poison)
-	for table, texts := range map[string][2]string{ // in JSON
-		"invocations SET reply":                 {"the cluster billing", "the cluster billing"},
-		"stacks SET outputs":                    {"Where orders go.", "shop-queue"},
+	for table, texts := range map[string][]string{ // in JSON and YAML
+		"invocations SET reply":                 {"the cluster billing"},
+		"stacks SET outputs":                    {"QueueUrl", "Where orders go.", "shop-queue"},
 		"stack_deployments SET tags":            {"team", "payments"},
 		"stack_deployments SET original":        {"The shop.", "The orders."},
 		"stack_deployments SET processed":       {"The shop.", "The orders."},
-		"change_sets SET plan":                  {"old-name", "orders"},
+		"change_sets SET plan":                  {"old-name", "orders", "Billing", "billing-1", "Disk", "AWS::SQS::Queue"},
 		"stack_resource_drifts SET differences": {"/Size/Disk", "40"},
-		"stack_refactors SET moves":             {"Line", "queue-1"},
+		"stack_refactors SET moves":             {"Line", "queue-1", "AWS::SQS::Queue"},
 		"type_versions SET schema":              {"TaskDefinition", "PitWasEnabled"},
-		"publications SET schema":               {`"Name`, `"Name`},
-		"stack_steps SET plan":                  {"WorkerL", "WorkerL"},
+		"publications SET schema":               {`"Name`},
+		"stack_steps SET plan":                  {"WorkerL"},
 	} {
 		_, column, _ := strings.Cut(table, " SET ")
 		for _, text := range texts {

@@ -97,8 +97,8 @@ func (c *Console) followChanges(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
+	changes := c.config.Registry.Subscribe(r.Context()) // before the page has an answer: then it misses nothing
 	c.follow(w, r, func(s *stream) error {
-		changes := c.config.Registry.Subscribe(s.ctx)
 		look := time.NewTicker(c.config.RefreshInterval)
 		defer look.Stop()
 		for {

@@ -246,7 +246,7 @@ func (e *engines) version() string {
 	return ""
 }
 
-// setVersion makes a version of a type the default one, of which those are notified who subscribed to the registry.
+// setVersion makes a version of a type the default one, which notifies those who follow the registry.
 func (e *engines) setVersion(caller awswire.Caller, typeName, version string) {
 	e.t.Helper()
 	_, err := e.registry.SetTypeDefaultVersion(e.t.Context(), caller, &cloudformation.SetTypeDefaultVersionInput{Type: types.RegistryTypeResource, TypeName: &typeName, VersionId: &version})
