@@ -17,6 +17,7 @@ import (
 // not a concrete type, or a function for a single call.
 var alone = map[string]string{
 	"awswire.documentValue": "its implementations are types of the SDK",
+	"console.Refactors":     "the pages are tested over refactors in memory",
 	"console.Registry":      "the pages are tested over a registry in memory, which changes as the test says",
 	"console.Stacks":        "the pages are tested over stacks in memory, which change as the test says",
 	"contract.Resources":    "the border to another process, or AWS",

@@ -58,6 +58,9 @@ type Config struct {
 	// Stacks reads stacks. With nil the pages report that stacks are not supported.
 	Stacks Stacks
 
+	// Refactors reads and executes stack refactors. It must be set if Stacks is.
+	Refactors Refactors
+
 	// Requests reads the requests of Cloud Control. With nil the pages report that it is not
 	// supported.
 	Requests *cloudcontrol.Engine

@@ -475,8 +475,9 @@ func worldRegistry(t testing.TB) *fakeRegistry {
 // stacks only.
 func newConsole(t testing.TB, f *fakeRegistry, e *engines) *Console {
 	t.Helper()
+	stacks := newFakeStacks()
 	config := Config{
-		TimeScale: 4, Registry: f, Stacks: newFakeStacks(), Version: "0.6.0", Warning: "handlers run <without> a sandbox",
+		TimeScale: 4, Registry: f, Stacks: stacks, Refactors: stacks, Version: "0.6.0", Warning: "handlers run <without> a sandbox",
 		Places: func(context.Context) ([]awswire.Place, error) {
 			return []awswire.Place{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}}, nil
 		},

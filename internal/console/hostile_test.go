@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -65,10 +66,12 @@ func poisonedValue(v reflect.Value) reflect.Value {
 
 // The poisoned services answer as others do, with poison. One has a method of its own name.
 type (
-	otherStacks = Stacks
+	otherStacks    = Stacks
+	otherRefactors = Refactors
 
-	poisonedRegistry struct{ Registry }
-	poisonedStacks   struct{ otherStacks }
+	poisonedRegistry  struct{ Registry }
+	poisonedStacks    struct{ otherStacks }
+	poisonedRefactors struct{ otherRefactors }
 )
 
 func (p poisonedRegistry) Types(ctx context.Context, caller awswire.Caller, q registry.TypeQuery) ([]registry.TypeState, error) {
@@ -141,8 +144,12 @@ func (p poisonedStacks) ChangeSet(ctx context.Context, place awswire.Place, name
 	return poisoned(p.otherStacks.ChangeSet(ctx, place, clean(name), clean(set)))
 }
 
-func (p poisonedStacks) Refactors(ctx context.Context, place awswire.Place, name string, limit int) ([]stack.RefactorState, error) {
-	return poisoned(p.otherStacks.Refactors(ctx, place, clean(name), limit))
+func (p poisonedRefactors) Refactors(ctx context.Context, place awswire.Place, name string, limit int) ([]refactor.State, error) {
+	return poisoned(p.otherRefactors.Refactors(ctx, place, clean(name), limit))
+}
+
+func (p poisonedRefactors) Mark(ctx context.Context, place awswire.Place, name string) (int64, error) {
+	return p.otherRefactors.Mark(ctx, place, clean(name))
 }
 
 func (p poisonedStacks) Drift(ctx context.Context, place awswire.Place, name string) (*stack.DriftState, error) {
@@ -184,7 +191,7 @@ var withoutTexts = []string{
 func TestPoisonedPages(t *testing.T) {
 	f, logs := world(t)
 	config := newConsole(t, f, logs).config
-	config.Registry, config.Stacks = poisonedRegistry{config.Registry}, poisonedStacks{config.Stacks}
+	config.Registry, config.Stacks, config.Refactors = poisonedRegistry{config.Registry}, poisonedStacks{config.Stacks}, poisonedRefactors{config.Refactors}
 	logs.poison()
 	c := New(config)
 	t.Cleanup(c.Close)

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -88,11 +89,6 @@ type Stacks interface {
 	ExecuteChangeSet(context.Context, awswire.Caller, *cloudformation.ExecuteChangeSetInput) (*cloudformation.ExecuteChangeSetOutput, error)
 	DeleteChangeSet(context.Context, awswire.Caller, *cloudformation.DeleteChangeSetInput) (*cloudformation.DeleteChangeSetOutput, error)
 
-	// Refactors lists the refactors that a stack is part of, the newest first, at most limit of them.
-	Refactors(ctx context.Context, place awswire.Place, stack string, limit int) ([]stack.RefactorState, error)
-
-	ExecuteStackRefactor(context.Context, awswire.Caller, *cloudformation.ExecuteStackRefactorInput) (*cloudformation.ExecuteStackRefactorOutput, error)
-
 	// Drift is what drift detections found of a stack.
 	Drift(ctx context.Context, place awswire.Place, name string) (*stack.DriftState, error)
 
@@ -101,4 +97,15 @@ type Stacks interface {
 	// ListMark and StackMark change when the list of a place or one of its stacks does.
 	ListMark(ctx context.Context, place awswire.Place) (stack.Mark, error)
 	StackMark(ctx context.Context, place awswire.Place, name string) (stack.Mark, error)
+}
+
+// Refactors lists and executes stack refactors; *refactor.Engine does.
+type Refactors interface {
+	// Refactors lists the refactors that a stack is part of, the newest first, at most limit of them.
+	Refactors(ctx context.Context, place awswire.Place, stack string, limit int) ([]refactor.State, error)
+
+	ExecuteStackRefactor(context.Context, awswire.Caller, *cloudformation.ExecuteStackRefactorInput) (*cloudformation.ExecuteStackRefactorOutput, error)
+
+	// Mark changes when a refactor of a stack does.
+	Mark(ctx context.Context, place awswire.Place, stack string) (int64, error)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -70,13 +71,13 @@ func (f *fakeStacks) DeleteChangeSet(_ context.Context, caller awswire.Caller, i
 	return &cloudformation.DeleteChangeSetOutput{}, nil
 }
 
-func (f *fakeStacks) Refactors(_ context.Context, place awswire.Place, name string, limit int) ([]stack.RefactorState, error) {
+func (f *fakeStacks) Refactors(_ context.Context, place awswire.Place, name string, limit int) ([]refactor.State, error) {
 	s, err := f.find(place, name)
 	if err != nil || s.Name != "shop" {
 		return nil, err
 	}
-	all := []stack.RefactorState{
-		{ID: "refactor-2", Description: "Apart <b>now</b>", Status: "CREATE_COMPLETE", Execution: "AVAILABLE", CreatedAt: then, Moves: []stack.RefactorMoveState{
+	all := []refactor.State{
+		{ID: "refactor-2", Description: "Apart <b>now</b>", Status: "CREATE_COMPLETE", Execution: "AVAILABLE", CreatedAt: then, Moves: []refactor.MoveState{
 			{FromStack: "shop", FromID: "Queue", ToStack: "orders", ToID: "Line", Type: "AWS::SQS::Queue", PhysicalID: "<i>queue-1"}}},
 		{ID: "refactor-1", Status: "CREATE_FAILED", Reason: "There are no resources to refactor.", Execution: "UNAVAILABLE", CreatedAt: then},
 	}
@@ -234,6 +235,8 @@ func (f *fakeStacks) ListMark(context.Context, awswire.Place) (stack.Mark, error
 	defer f.mu.Unlock()
 	return stack.Mark{Changes: f.mark}, nil
 }
+
+func (f *fakeStacks) Mark(context.Context, awswire.Place, string) (int64, error) { return 0, nil }
 
 func (f *fakeStacks) StackMark(ctx context.Context, place awswire.Place, _ string) (stack.Mark, error) {
 	return f.ListMark(ctx, place)

@@ -168,7 +168,7 @@ func TestMembersHaveAnEffect(t *testing.T) {
 	read, told := readMembers(t), documented(t)
 	client := reflect.TypeOf(&cloudformation.Client{})
 	known, missing := map[string]bool{}, map[string]bool{}
-	for _, operation := range cloudFormation(nil, nil, nil, nil, 1).Operations {
+	for _, operation := range cloudFormation(nil, nil, nil, nil, nil, 1).Operations {
 		if slices.Contains(refusedAlways, operation.Name) {
 			continue
 		}

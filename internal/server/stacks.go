@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -16,7 +17,6 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("CancelUpdateStack", e.CancelUpdateStack),
 		awswire.Op("ContinueUpdateRollback", e.ContinueUpdateRollback),
 		awswire.Op("CreateStack", e.CreateStack).NeedingMemory(),
-		awswire.Op("CreateStackRefactor", e.CreateStackRefactor).NeedingMemory(),
 		awswire.Op("DeleteChangeSet", e.DeleteChangeSet),
 		awswire.Op("DeleteStack", e.DeleteStack),
 		awswire.Op("DescribeChangeSet", e.DescribeChangeSet).Reading(),
@@ -27,13 +27,11 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("DetectStackDrift", e.DetectStackDrift),
 		awswire.Op("DetectStackResourceDrift", e.DetectStackResourceDrift),
 		awswire.Op("DescribeStackEvents", e.DescribeStackEvents).Reading(),
-		awswire.Op("DescribeStackRefactor", e.DescribeStackRefactor).Reading(),
 		awswire.Op("DescribeStackResource", e.DescribeStackResource).Reading(),
 		awswire.Op("DescribeStackResources", e.DescribeStackResources).Reading(),
 		awswire.Op("DescribeStacks", e.DescribeStacks).Reading(),
 		awswire.Op("EstimateTemplateCost", e.EstimateTemplateCost).NeedingMemory().Reading(),
 		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet).NeedingMemory(),
-		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor).NeedingMemory(),
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),
 		awswire.Op("GetTemplate", e.GetTemplate).Reading(),
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
@@ -43,8 +41,6 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("GetHookResult", e.GetHookResult).Reading(),
 		awswire.Op("ListHookResults", e.ListHookResults).Reading(),
 		awswire.Op("ListImports", e.ListImports).Reading(),
-		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
-		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),
 		awswire.Op("ListStackResources", e.ListStackResources).Reading(),
 		awswire.Op("ListStacks", e.ListStacks).Reading(),
 		awswire.Op("RollbackStack", e.RollbackStack),
@@ -53,6 +49,17 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("UpdateStack", e.UpdateStack).NeedingMemory(),
 		awswire.Op("UpdateTerminationProtection", e.UpdateTerminationProtection),
 		awswire.Op("ValidateTemplate", e.ValidateTemplate).NeedingMemory(),
+	}
+}
+
+// refactorOperations are the operations on stack refactors.
+func refactorOperations(e *refactor.Engine) []awswire.Operation {
+	return []awswire.Operation{
+		awswire.Op("CreateStackRefactor", e.CreateStackRefactor).NeedingMemory(),
+		awswire.Op("DescribeStackRefactor", e.DescribeStackRefactor).Reading(),
+		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor).NeedingMemory(),
+		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
+		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),
 	}
 }
 

@@ -179,7 +179,7 @@ func (p setPlanner) child(ctx context.Context, input planInput, planned *plan.Pl
 		ID: child.set.DeploymentID, StackID: child.stack.ID, CreatedAt: child.set.CreatedAt,
 	}
 	err = p.fill(ctx, child, request)
-	if refused, ok := asRefusal(err); ok {
+	if refused, ok := AsRefusal(err); ok {
 		child.result.failed, err = refused, nil
 	}
 	return child, err

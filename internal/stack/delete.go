@@ -125,7 +125,7 @@ func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bo
 		return false, err
 	}
 	for _, x := range exports {
-		users, err := importers(ctx, tx, s, x.Name)
+		users, err := importers(ctx, tx, s.caller().Place, x.Name, s.ID)
 		if err != nil {
 			return false, err
 		}

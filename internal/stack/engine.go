@@ -92,7 +92,8 @@ type Engine struct {
 	store  *store.Store
 	log    *slog.Logger
 	runs   *runs
-	ended  func(ctx context.Context, tx *store.Tx, stackARN string) error // nil is not called
+	begun  func(ctx context.Context, tx *store.Tx, stackID, stackARN string) error // nil is not called
+	ended  func(ctx context.Context, tx *store.Tx, stackARN string) error          // nil is not called
 }
 
 // New returns the engine over a store. Nothing runs until the store runs Workers.
@@ -115,6 +116,11 @@ func New(config Config) *Engine {
 	return &Engine{config: config, store: config.Store, log: config.Logger, runs: &runs{kept: map[string]*run{}}}
 }
 
+// OnBegin sets what is called in the transaction in which an operation on a stack begins, as [Engine.OnEnd] is.
+func (e *Engine) OnBegin(begun func(ctx context.Context, tx *store.Tx, stackID, stackARN string) error) {
+	e.begun = begun
+}
+
 // OnEnd sets what is called in the transaction in which an operation on a stack ends. It changes rows and
 // wakes; it must not call out. It is set before the engine is used.
 func (e *Engine) OnEnd(ended func(ctx context.Context, tx *store.Tx, stackARN string) error) {
@@ -131,7 +137,7 @@ const Owner = "stack"
 func (e *Engine) Workers() map[string]store.Worker {
 	return map[string]store.Worker{
 		wakeKind: {Run: e.advance, Fail: e.giveUp}, changeSetKind: {Run: e.planSet, Fail: e.giveUpSet},
-		driftKind: {Run: e.detect, Fail: e.giveUpDetection}, refactorKind: {Run: e.refactor, Fail: e.giveUpRefactor},
+		driftKind: {Run: e.detect, Fail: e.giveUpDetection},
 	}
 }
 

@@ -159,32 +159,3 @@ func (e *Engine) giveUpDetection(ctx context.Context, id, reason string) error {
 		return store.Swap(ctx, tx, d, &d.RowVersion)
 	})
 }
-
-// giveUpRefactor fails the creation of a stack refactor, or has its execution rolled back. A
-// rollback ends with the stacks where they are: no resource was moved.
-func (e *Engine) giveUpRefactor(ctx context.Context, id, reason string) error {
-	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row, err := oneRow[refactorRow](ctx, tx, "id = ?", id)
-		switch {
-		case err != nil || row == nil:
-			return err
-		case row.creating():
-			return e.finishRefactor(ctx, tx, id, &refactoring{}, reason)
-		case row.ExecutionStatus == types.StackRefactorExecutionStatusExecuteInProgress:
-			return e.beginRefactorRollback(ctx, tx, row, reason)
-		case row.ExecutionStatus != types.StackRefactorExecutionStatusRollbackInProgress:
-			return nil
-		}
-		stacks, err := stacksOfRefactor(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		for i := range stacks {
-			if err := e.endAt(ctx, tx, stacks[i].StackID, reason); err != nil {
-				return err
-			}
-		}
-		row.ExecutionStatus, row.ExecutionReason = types.StackRefactorExecutionStatusRollbackFailed, reason
-		return store.Swap(ctx, tx, row, &row.RowVersion)
-	})
-}

@@ -238,7 +238,7 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input planInput,
 	if problem := mismatched(c, input, importSchema(typ)); problem != "" {
 		return problem, nil
 	}
-	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, identifierModel(importSchema(typ), c.PhysicalID)))
+	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, IdentifierModel(importSchema(typ), c.PhysicalID)))
 	if err != nil {
 		return "", err
 	}
@@ -258,7 +258,7 @@ func mismatched(c *plan.Change, input planInput, s *schema.Schema) string {
 	if err != nil {
 		return "" // plan.New refused it
 	}
-	given, wanted := properties, any(identifierModel(s, c.PhysicalID))
+	given, wanted := properties, any(IdentifierModel(s, c.PhysicalID))
 	for i, path := range s.PrimaryIdentifier {
 		is, want := plan.Below(given, path.Tokens), plan.Below(wanted, path.Tokens)
 		if is == nil || template.HasUnknown(is) || len(template.DynamicReferences(is)) > 0 || plan.Equal(is, want) {
@@ -435,7 +435,7 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 			return err
 		}
 	}
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(importSchema(t.typ), identifier)})
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: IdentifierModel(importSchema(t.typ), identifier)})
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Calle
 	if d, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes); err == nil || !transforms {
 		return row, d, "", err
 	}
-	refused, ok := asRefusal(err)
+	refused, ok := AsRefusal(err)
 	if !ok {
 		return nil, nil, "", err
 	}

@@ -249,7 +249,7 @@ func (r *run) rebound(ctx context.Context, tx *store.Tx, logicalID string, typ *
 		if failure := unevaluated(ctx, err); failure != nil {
 			return was, "", failure
 		}
-		return was, evaluationProblem(err), nil
+		return was, EvaluationProblem(err), nil
 	}
 	for _, d := range plan.Differences(was.Properties.Get(), state.Properties, schemaOf(typ)) {
 		if d.Recreation == types.RequiresRecreationAlways || template.HasUnknown(any(state.Properties)) {

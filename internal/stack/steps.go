@@ -118,7 +118,7 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		if failure := unevaluated(ctx, err); failure != nil {
 			return t, "", failure
 		}
-		return t, evaluationProblem(err), nil
+		return t, EvaluationProblem(err), nil
 	}
 	t.action, t.properties = refined.Action, refined.Properties
 	t.after = snapshot{
@@ -159,8 +159,8 @@ func anyMap(m map[string]any) any {
 	return m
 }
 
-// evaluationProblem is the reason for a value that cannot be computed.
-func evaluationProblem(err error) string {
+// EvaluationProblem is the reason for a value that cannot be computed.
+func EvaluationProblem(err error) string {
 	var asked *template.ReferenceError
 	var attribute *plan.AttributeError
 	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) && !customresource.IsType(attribute.Type) {
