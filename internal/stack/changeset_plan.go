@@ -169,7 +169,7 @@ func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id st
 		}
 	}
 	if result.row != nil {
-		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description", "modules").WherePK().Exec(ctx); err != nil {
+		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description", "modules", "resources").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("write the processed template: %w", err)
 		}
 	}

@@ -184,6 +184,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 	row.Processed, row.Description, row.Modules = string(processed.ProcessedJSON()), processed.Description, modulesOf(processed)
 	d, err := deploymentOf(s, row, budget)
 	if err == nil {
+		row.Resources = declaredOf(d)
 		err = d.Scope.Check(ctx)
 	}
 	return d, refusedTemplate(err)

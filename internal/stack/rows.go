@@ -90,7 +90,8 @@ type deploymentRow struct {
 	Capabilities     store.JSON[[]types.Capability]           `bun:"capabilities"`
 	NotificationARNs store.JSON[[]string]                     `bun:"notification_arns"`
 	Description      string                                   `bun:"description"`
-	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"` // by logical ID
+	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"`   // by logical ID
+	Resources        store.JSON[map[string]declared]          `bun:"resources"` // by logical ID
 	CreatedAt        store.Time                               `bun:"created_at"`
 
 	transforms bool // run on the template for this deployment
