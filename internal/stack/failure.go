@@ -136,7 +136,7 @@ func (e *Engine) failure(ctx context.Context, s *stackRow, op *operationRow, dep
 			return nil, err
 		}
 	}
-	if first.Type == stackType && first.PhysicalID != s.ARN && depth < maxDescent {
+	if natureOf(first.Type).contains && first.PhysicalID != s.ARN && depth < maxDescent {
 		out.Nested, err = e.nestedFailure(ctx, s, first, depth)
 	}
 	return out, err

@@ -12,7 +12,7 @@ import (
 // giveUp ends the stage of an operation on a stack that can never succeed, as if a resource had
 // failed: the operation rolls back. If that cannot begin either, the operation ends where it is.
 func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
-	e.runs.take(stackID)
+	e.kept.forget(stackID)
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		reason := reason
 		r, err := e.abandoned(ctx, tx, stackID)

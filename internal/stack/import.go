@@ -245,10 +245,7 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input planInput,
 	if progress.Status != types.OperationStatusSuccess {
 		return cmp.Or(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
 	}
-	if c.Type == stackType {
-		return e.stackToNest(ctx, s, input, c)
-	}
-	return ownedElsewhere(ctx, e.store.Read(), s, c.Type, c.PhysicalID)
+	return natureOf(c.Type).adoptable(e, ctx, s, input, c)
 }
 
 // mismatched returns the error of a template that names another resource than the one to be
@@ -430,10 +427,8 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 		r.turn(t.step, fails, problem)
 		return nil
 	}
-	if t.res.Type == stackType {
-		if err := nest(ctx, tx, identifier, r.stack); err != nil {
-			return err
-		}
+	if err := natureOf(t.res.Type).adopt(ctx, tx, identifier, r.stack); err != nil {
+		return err
 	}
 	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: IdentifierModel(importSchema(t.typ), identifier)})
 	return nil
@@ -473,10 +468,8 @@ func (r *run) release(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		r.done(s)
 		return nil
 	}
-	if x.Type == stackType {
-		if err := nest(ctx, tx, x.PhysicalID, nil); err != nil {
-			return err
-		}
+	if err := natureOf(x.Type).adopt(ctx, tx, x.PhysicalID, nil); err != nil {
+		return err
 	}
 	r.turn(s, begins, "")
 	r.turn(s, succeeds, "")

@@ -161,6 +161,9 @@ type operationOptions struct {
 	Refactor string `json:"refactor,omitempty"`
 }
 
+// express reports whether an operation does not wait for resources to become consistent.
+func (o *operationOptions) express() bool { return o.Mode == types.DeploymentConfigModeExpress }
+
 // A resourceRow is a resource of a stack.
 type resourceRow struct {
 	bun.BaseModel `bun:"table:stack_resources,alias:r"`
