@@ -379,6 +379,17 @@ func TestRefactorFailures(t *testing.T) {
 	}
 }
 
+// TestRefactorOfNestedStacks refuses to rename a nested stack.
+func TestRefactorOfNestedStacks(t *testing.T) {
+	g := onSQLite(t)
+	const nested = "{Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: 'https://t/x'}}"
+	g.create("one", things("A: {}", "N: "+nested))
+	r := g.refactored(&cloudformation.CreateStackRefactorInput{
+		StackDefinitions: definitions("one", things("A: {}", "M: "+nested)), ResourceMappings: []types.ResourceMapping{mapped("one/N", "one/M")},
+	})
+	g.same("reason", aws.ToString(r.StatusReason), *g.settled("one").StackId+": Stack Refactor does not support AWS::CloudFormation::Stack.")
+}
+
 // TestRefactorStates are stacks that cannot be refactored as they are, and refactors that
 // something else has made obsolete.
 func TestRefactorStates(t *testing.T) {

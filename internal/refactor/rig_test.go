@@ -70,7 +70,12 @@ func newRig(t *testing.T, place fixtures.Place) *rig {
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	operations := operation.New(operation.Config{Store: kept, Types: w, Logger: logger})
-	stacks := stack.New(stack.Config{Store: kept, Types: w, Operations: operations, Logger: logger})
+	stacks := stack.New(stack.Config{
+		Store: kept, Types: w, Operations: operations, Logger: logger,
+		Object: func(context.Context, awswire.Caller, string, int64) ([]byte, error) {
+			return []byte(things("X: {}")), nil
+		},
+	})
 	g := &rig{Engine: New(Config{Store: kept, Stacks: stacks, Types: w, Operations: operations}), stacks: stacks, t: t, world: w}
 	operations.Own(stack.Owner, stacks)
 	stacks.OnBegin(g.Obsolete)

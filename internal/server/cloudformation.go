@@ -52,9 +52,8 @@ func cloudFormation(r *registry.Registry, stacks *stack.Engine, refactors *refac
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
 	}
-	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), changeSetOperations(stacks), refactorOperations(refactors), stackSetOperations(sets))
+	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), refactorOperations(refactors), stackSetOperations(sets))
 	maps.Copy(table.Constraints, stackConstraints)
-	maps.Copy(table.Constraints, changeSetConstraints)
 	maps.Copy(table.Constraints, stackSetConstraints)
 	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
 		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })

@@ -151,6 +151,30 @@ func exportsInUse(ctx context.Context, db selecting, stackID string, after map[s
 	return "", nil
 }
 
+// keepExports answers the deletion of a stack whose exports are used: it keeps its status,
+// with the reason.
+func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bool, error) {
+	exports, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, x := range exports {
+		users, err := importers(ctx, tx, s.caller().Place, x.Name, s.ID)
+		if err != nil {
+			return false, err
+		}
+		if len(users) == 0 {
+			continue
+		}
+		s.Reason = fmt.Sprintf(reasonDeleteCanceled, x.Name, users[0])
+		if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
+			return false, err
+		}
+		return true, e.insertEvents(ctx, tx, e.stackEvent(s, nil, e.now()))
+	}
+	return false, nil
+}
+
 // importers are the names of the stacks that import an export, sorted, but those with the ids.
 func importers(ctx context.Context, db selecting, place awswire.Place, name string, but ...string) ([]string, error) {
 	var names []string
