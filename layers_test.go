@@ -28,7 +28,7 @@ var floors = [][]string{
 	{"internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
 	{"internal/builtin", "internal/customtest", "internal/delegate", "internal/handlers", "internal/plan"},
 	{"internal/cloudcontrol", "internal/registry", "internal/stack"},
-	{"internal/stackset"},
+	{"internal/refactor", "internal/stackset"},
 	{"internal/console", "internal/server"},
 	{"local"},
 	{"internal/stacktest"},

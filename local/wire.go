@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/seal"
@@ -107,6 +108,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		StoredParameters: storedParameters(c.services), Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
 		SimulateSignals: len(config.Simulate) > 0 && !config.AwaitSignals, TimeScale: scale,
 	})
+	refactors := refactor.New(refactor.Config{Store: c.store, Stacks: stacks, Types: types, Operations: operations, Hold: holdAnswers, Now: now})
 	sets := stackset.New(stackset.Config{Store: c.store, Stacks: stacks, Reaches: config.reaches, Logger: logger, Now: now})
 	requests := cloudcontrol.New(cloudcontrol.Config{Store: c.store, Types: types, Operations: operations, Hooks: hooks, Hold: holdAnswers, Now: now})
 	own, err := builtin.New(builtin.Config{
@@ -132,17 +134,18 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	hooks.Own(stack.HooksOnStack, stacks.OnStacks())
 	hooks.Own(stack.HooksOnChangeSet, stacks.OnChangeSets())
 	hooks.Own(cloudcontrol.HooksOwner, requests)
+	stacks.OnBegin(refactors.Obsolete)
 	stacks.OnEnd(sets.Ended)
 
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
-		Registry: extensions, Stacks: stacks, Requests: requests, Hooks: hooks, StackSets: sets, Calls: pool, Logs: groups, Places: places{extensions, stacks, sets}.all,
+		Registry: extensions, Stacks: stacks, Refactors: refactors, Requests: requests, Hooks: hooks, StackSets: sets, Calls: pool, Logs: groups, Places: places{extensions, stacks, sets}.all,
 		Default: home, Version: config.Version, Docs: config.Docs, Warning: c.warning(), Now: now, Logger: logger,
 		FormKey: seal.Derive(key, "forms of the console"), SignIn: verifier != nil, TimeScale: scale,
 	})
 	c.atEnd(closing(c.store.StopWork))
 	c.server = server.New(server.Config{
-		Registry: extensions, Services: c.services, Logs: groups, S3: buckets, Stacks: stacks, StackSets: sets, CloudControl: requests, Shelf: shelf, Types: types, Tokens: tokens,
+		Registry: extensions, Services: c.services, Logs: groups, S3: buckets, Stacks: stacks, Refactors: refactors, StackSets: sets, CloudControl: requests, Shelf: shelf, Types: types, Tokens: tokens,
 		Functions: directory.Function, Responses: custom, Topics: topics, Rules: rules, States: machines, Console: c.console, ConsoleToken: c.console.TokenFor,
 		Authority: c.authority(), Verifier: verifier, Lookup: c.services.Key, Default: home, Hosts: config.Hosts, AnyHost: verifier != nil,
 		MemoryLimit: config.MemoryLimit, Live: config.live, BodyTimeout: config.BodyTimeout, SpoolDir: filepath.Join(config.Dir, spoolDir), Readers: c.store.Readers(), Healthy: c.healthy,
@@ -164,7 +167,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		return err
 	}
 	for _, of := range []func() map[string]store.Worker{
-		extensions.Workers, operations.Workers, stacks.Workers, custom.Workers, machines.Workers, rules.Workers, topics.Workers, sets.Workers,
+		extensions.Workers, operations.Workers, stacks.Workers, refactors.Workers, custom.Workers, machines.Workers, rules.Workers, topics.Workers, sets.Workers,
 	} {
 		maps.Copy(workers, of())
 	}

@@ -277,13 +277,13 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 // templateForRequest returns the template, or the URL that it was uploaded to because it is
 // too large for a request.
 func (c *app) templateForRequest(ctx context.Context, opts *deployOptions, d *deployment) (body, url *string, err error) {
-	if len(d.body) <= submit.MaxTemplateBody {
+	if len(d.body) <= template.MaxBody {
 		return aws.String(string(d.body)), nil, nil
 	}
 	at, err := d.remote.UploadTemplate(ctx, opts.bucket, d.body)
 	switch {
 	case errors.Is(err, submit.ErrNoBucket):
-		return nil, nil, withHint(fmt.Errorf("%s has %d bytes, but a request can contain at most %d, and there is no bucket to upload it to", d.file, len(d.body), submit.MaxTemplateBody),
+		return nil, nil, withHint(fmt.Errorf("%s has %d bytes, but a request can contain at most %d, and there is no bucket to upload it to", d.file, len(d.body), template.MaxBody),
 			"pass --s3-bucket NAME")
 	case err != nil:
 		return nil, nil, c.serviceError(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/sample"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // submitOptions are the options of cfn submit.
@@ -215,7 +216,7 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 	q.Kind, q.TypeName, q.Schema, q.Archive = p.Kind, p.TypeName, s, archive.Data
 	if roleWanted && hasHandlers(s) {
 		name := p.Name(roleFile(p.Kind))
-		q.RoleTemplate, err = document.ReadFile(p.Path(roleFile(p.Kind)), maxRoleTemplate)
+		q.RoleTemplate, err = document.ReadFile(p.Path(roleFile(p.Kind)), template.MaxBody)
 		if errors.Is(err, fs.ErrNotExist) {
 			return q, withHint(fmt.Errorf("%s does not exist; it is the template of the role for the handlers", name),
 				"run cfn generate to write it, pass --role-arn with an existing role, or pass --no-role to register without a role"), nil
@@ -226,9 +227,6 @@ func (o *packageOptions) extension(ctx context.Context, c *app) (q *submit.Reque
 	}
 	return q, nil, nil
 }
-
-// maxRoleTemplate is what CloudFormation takes as the body of a template, in bytes.
-const maxRoleTemplate = 51_200
 
 func hasHandlers(s *schema.Schema) bool { return s != nil && s.Root.Get("handlers") != nil }
 

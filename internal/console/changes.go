@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -33,7 +34,7 @@ type changesView struct {
 	Rows []stack.ChangeSetState
 	More bool
 
-	Refactors     []stack.RefactorState
+	Refactors     []refactor.State
 	MoreRefactors bool
 }
 
@@ -50,7 +51,7 @@ func (c *Console) stackChanges(_ http.ResponseWriter, r *http.Request, p *page) 
 	if v.More = len(v.Rows) > shownSets; v.More {
 		v.Rows = v.Rows[:shownSets]
 	}
-	if v.Refactors, err = c.config.Stacks.Refactors(r.Context(), p.Place, h.ARN, shownRefactors+1); err != nil {
+	if v.Refactors, err = c.config.Refactors.Refactors(r.Context(), p.Place, h.ARN, shownRefactors+1); err != nil {
 		return nil, err
 	}
 	if v.MoreRefactors = len(v.Refactors) > shownRefactors; v.MoreRefactors {
@@ -280,14 +281,14 @@ func (c *Console) executeRefactor(w http.ResponseWriter, r *http.Request, p *pag
 		return nil, err
 	}
 	id := r.PathValue("refactor")
-	refactors, err := c.config.Stacks.Refactors(r.Context(), p.Place, h.ARN, shownRefactors)
+	refactors, err := c.config.Refactors.Refactors(r.Context(), p.Place, h.ARN, shownRefactors)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(refactors, func(s stack.RefactorState) bool { return s.ID == id }) {
+	if !slices.ContainsFunc(refactors, func(s refactor.State) bool { return s.ID == id }) {
 		return nil, &fault{Status: http.StatusNotFound, Title: "Refactor not found", Message: "The stack has no refactor with this ID among the newest ones."}
 	}
-	if _, err := c.config.Stacks.ExecuteStackRefactor(r.Context(), c.caller(p), &cloudformation.ExecuteStackRefactorInput{StackRefactorId: &id}); err != nil {
+	if _, err := c.config.Refactors.ExecuteStackRefactor(r.Context(), c.caller(p), &cloudformation.ExecuteStackRefactorInput{StackRefactorId: &id}); err != nil {
 		return nil, err
 	}
 	return back(w, r, h.link("/changes", "done", "refactoring"))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/stack"
 )
 
@@ -151,7 +152,7 @@ func (p *page) changesBody(v *changesView) templ.Component {
 	})
 }
 
-func (p *page) refactorItem(h *stackHead, s *stack.RefactorState) templ.Component {
+func (p *page) refactorItem(h *stackHead, s *refactor.State) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

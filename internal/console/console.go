@@ -33,6 +33,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/logs"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
@@ -50,6 +51,7 @@ var assets embed.FS
 type Config struct {
 	Registry  *registry.Registry
 	Stacks    *stack.Engine
+	Refactors *refactor.Engine
 	StackSets *stackset.Engine
 	Hooks     *hook.Engine
 	Requests  *cloudcontrol.Engine // of Cloud Control

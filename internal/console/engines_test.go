@@ -24,6 +24,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
@@ -38,13 +39,14 @@ type engines struct {
 	db    *sql.DB        // the file of the store
 	lines map[string]int // by log group
 
-	registry *registry.Registry
-	stacks   *stack.Engine
-	logs     *logs.Service
-	calls    *handlers.Pool
-	hooks    *hook.Engine
-	requests *cloudcontrol.Engine
-	sets     *stackset.Engine
+	registry  *registry.Registry
+	stacks    *stack.Engine
+	refactors *refactor.Engine
+	logs      *logs.Service
+	calls     *handlers.Pool
+	hooks     *hook.Engine
+	requests  *cloudcontrol.Engine
+	sets      *stackset.Engine
 }
 
 // newEngines are engines that have nothing.
@@ -71,6 +73,7 @@ func openEngines(t testing.TB, dir string) *engines {
 	e.registry = registry.New(registry.Config{Store: s, Functions: noHandlers{}, Operations: operations, Now: now})
 	operations.Own(registry.TestOwner, e.registry.Tests())
 	e.stacks = stack.New(stack.Config{Store: s, Types: e, Hooks: hook.New(hook.Config{Store: s}), Now: now})
+	e.refactors = refactor.New(refactor.Config{Store: s, Stacks: e.stacks, Types: e, Operations: operations, Now: now})
 	e.logs, e.calls = logs.New(logs.Config{Store: s}), handlers.New(handlers.Config{Store: s, Dir: t.TempDir()})
 	e.hooks, e.requests, e.sets = hook.New(hook.Config{Store: s}), cloudcontrol.New(cloudcontrol.Config{Store: s}), stackset.New(stackset.Config{Store: s})
 	return e

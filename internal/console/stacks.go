@@ -261,6 +261,11 @@ func (c *Console) stackMark(s *stream, place awswire.Place, name string) (stack.
 		return c.config.Stacks.ListMark(s.ctx, place)
 	}
 	mark, err := c.config.Stacks.StackMark(s.ctx, place, name)
+	if err == nil {
+		var refactors int64
+		refactors, err = c.config.Refactors.Mark(s.ctx, place, name)
+		mark.Sets += refactors
+	}
 	if refused(err) {
 		return stack.Mark{}, nil // it was deleted
 	}

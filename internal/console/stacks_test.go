@@ -31,7 +31,7 @@ func TestStackForms(t *testing.T) {
 		{set + "/execute", path + "/timeline?done=executed", func(e *engines) bool { return execution(e) == types.ExecutionStatusExecuteInProgress }},
 		{set + "/delete", path + "/changes?done=deleted", func(e *engines) bool { return execution(e) == "" }},
 		{path + "/refactors/refactor-2/execute", path + "/changes?done=refactoring", func(e *engines) bool {
-			all, err := e.stacks.Refactors(t.Context(), home, "orders", 10)
+			all, err := e.refactors.Refactors(t.Context(), home, "orders", 10)
 			return err == nil && len(all) == 2 && all[0].ID == "refactor-1" && all[1].Execution == types.StackRefactorExecutionStatusExecuteInProgress
 		}},
 		{path + "/drift", path + "/drift?done=detecting", func(e *engines) bool {

@@ -347,7 +347,7 @@ const hookSchema = `{"typeName":"Acme::Security::Encryption","description":"Ever
 func newConsole(t testing.TB, e *engines, changes ...func(*Config)) *Console {
 	t.Helper()
 	config := Config{
-		TimeScale: 4, Registry: e.registry, Stacks: e.stacks, Logs: e.logs, Calls: e.calls, Requests: e.requests, Hooks: e.hooks, StackSets: e.sets,
+		TimeScale: 4, Registry: e.registry, Stacks: e.stacks, Refactors: e.refactors, Logs: e.logs, Calls: e.calls, Requests: e.requests, Hooks: e.hooks, StackSets: e.sets,
 		Version: "0.6.0", Warning: "handlers run <without> a sandbox", Now: now, Poll: 20 * time.Millisecond,
 		Places: func(context.Context) ([]awswire.Place, error) {
 			return []awswire.Place{{Account: "000000000000", Region: "eu-central-1"}, {Account: "123456789012", Region: "us-east-1"}}, nil

@@ -33,6 +33,14 @@ func (r Resource) Conceals() bool {
 	return customresource.IsType(r.Type) && customresource.Hidden(r.Model)
 }
 
+// Concealed are the texts in the attributes of a resource that are not shown.
+func (r Resource) Concealed() []string {
+	if !r.Conceals() {
+		return nil
+	}
+	return customresource.Texts(customresource.Attributes(r.Model))
+}
+
 // Conceals reports whether the properties of a resource depend on what is not shown: NoEcho
 // parameters, and custom resources whose provider set NoEcho.
 func (d *Deployment) Conceals(r *template.Resource, resources map[string]Resource) bool {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,14 @@ func (e *AttributeError) Error() string {
 		return e.reason
 	}
 	return typecheck.AttributeText(e.Type, e.Attribute)
+}
+
+// At is the reason of a resource whose template refers to the attribute at a pointer.
+func (e *AttributeError) At(pointer string) string {
+	if customresource.IsType(e.Type) {
+		return e.Error()
+	}
+	return fmt.Sprintf("[Error] %s: %s", pointer, e)
 }
 
 func (k Known) resource(logicalID string) (Resource, bool) {

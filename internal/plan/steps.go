@@ -195,67 +195,6 @@ func (h Have) Cleanup(r Request) []Step {
 // Deletion are the steps that delete a stack.
 func (h Have) Deletion(r Request) []Step { return h.deletion(r, r.Undoes) }
 
-// RollbackCleanup are the steps after a rollback: they delete what the failed operation created.
-func (h Have) RollbackCleanup(r Request) []Step {
-	created := slices.DeleteFunc(slices.Clone(h.Resources), func(x Held) bool { return !x.New && !x.Imported })
-	return Have{created, h.Leftovers}.deletion(r, true)
-}
-
-// Rollback are the steps that take a stack back to its last stable state: all resources of one that was being
-// created are deleted.
-func (h Have) Rollback(r Request) []Step {
-	if r.Creates {
-		return h.deletion(r, true)
-	}
-	rebound := h.rebound()
-	var steps []Step
-	for _, x := range h.Resources {
-		switch {
-		case x.New && r.Imports, x.Imported && r.Imports:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Release})
-		case x.Changed:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Revert, After: x.Before, Rebound: rebound[x.LogicalID]})
-		case rebound[x.LogicalID]:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Revert, After: x.DependsOn, Rebound: true})
-		}
-	}
-	return steps
-}
-
-// rebound are the resources that depend on one that is gone, also by others: it is created again, with another
-// identifier, so that those which refer to it go back to something else than they were.
-func (h Have) rebound() map[string]bool {
-	dependents := map[string][]string{} // in the last stable state
-	var next []string
-	for _, x := range h.Resources {
-		if x.New || x.Imported {
-			continue
-		}
-		needs := x.DependsOn
-		if x.Changed {
-			needs = x.Before
-		}
-		for _, on := range needs {
-			dependents[on] = append(dependents[on], x.LogicalID)
-		}
-		if x.Gone {
-			next = append(next, x.LogicalID)
-		}
-	}
-	marked := map[string]bool{}
-	for len(next) > 0 {
-		id := next[0]
-		next = next[1:]
-		for _, dependent := range dependents[id] {
-			if !marked[dependent] {
-				marked[dependent] = true
-				next = append(next, dependent)
-			}
-		}
-	}
-	return marked
-}
-
 // deletion are the steps that delete resources, those first that others do not depend on. undoes means that what
 // the operation created or imported was never part of a stable state.
 func (h Have) deletion(r Request, undoes bool) []Step {

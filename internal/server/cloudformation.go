@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/stackset"
@@ -13,7 +14,7 @@ import (
 
 // cloudFormation is the table of the API of CloudFormation, version 2010-05-15. At most
 // readers of its requests read at once, the others in the order in which they came.
-func cloudFormation(r *registry.Registry, stacks *stack.Engine, sets *stackset.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
+func cloudFormation(r *registry.Registry, stacks *stack.Engine, refactors *refactor.Engine, sets *stackset.Engine, tokens *operation.Tokens, readers int) *awswire.Table {
 	table := &awswire.Table{
 		Service:    "cloudformation",
 		Protocol:   awswire.Query,
@@ -51,9 +52,8 @@ func cloudFormation(r *registry.Registry, stacks *stack.Engine, sets *stackset.E
 			"OperationStatusCheckFailedException": "ConditionalCheckFailed",
 		},
 	}
-	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), changeSetOperations(stacks), stackSetOperations(sets))
+	table.Operations = slices.Concat(table.Operations, stackOperations(stacks), refactorOperations(refactors), stackSetOperations(sets))
 	maps.Copy(table.Constraints, stackConstraints)
-	maps.Copy(table.Constraints, changeSetConstraints)
 	maps.Copy(table.Constraints, stackSetConstraints)
 	table.Known = slices.DeleteFunc(table.Known, func(name string) bool {
 		return slices.ContainsFunc(table.Operations, func(o awswire.Operation) bool { return o.Name == name })

@@ -17,7 +17,7 @@ import (
 )
 
 // readers are the packages that read the requests of CloudFormation.
-var readers = []string{"builtin", "hook", "operation", "registry", "stack", "stackset"}
+var readers = []string{"builtin", "hook", "operation", "refactor", "registry", "stack", "stackset"}
 
 // A reading is which members of requests the sources read.
 type reading struct {
@@ -168,7 +168,7 @@ func TestMembersHaveAnEffect(t *testing.T) {
 	read, told := readMembers(t), documented(t)
 	client := reflect.TypeOf(&cloudformation.Client{})
 	known, missing := map[string]bool{}, map[string]bool{}
-	for _, operation := range cloudFormation(nil, nil, nil, nil, 1).Operations {
+	for _, operation := range cloudFormation(nil, nil, nil, nil, nil, 1).Operations {
 		if slices.Contains(refusedAlways, operation.Name) {
 			continue
 		}
@@ -233,4 +233,15 @@ func inside(t reflect.Type, seen map[reflect.Type]bool) map[string]bool {
 		}
 	}
 	return out
+}
+
+// TestOperationsAreListedOnce finds operations that two lists have, of which only one has an effect.
+func TestOperationsAreListedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, operation := range cloudFormation(nil, nil, nil, nil, nil, 1).Operations {
+		if seen[operation.Name] {
+			t.Errorf("%s is listed twice", operation.Name)
+		}
+		seen[operation.Name] = true
+	}
 }

@@ -53,6 +53,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/registry"
 	"github.com/formwork-dev/formwork/internal/s3"
 	"github.com/formwork-dev/formwork/internal/simulate"
@@ -70,8 +71,9 @@ type Config struct {
 	Logs     *logs.Service
 	S3       *s3.Service
 
-	// Stacks are the operations on stacks.
-	Stacks *stack.Engine
+	// Stacks are the operations on stacks, and Refactors those on stack refactors.
+	Stacks    *stack.Engine
+	Refactors *refactor.Engine
 
 	// CloudControl are the requests on single resources.
 	CloudControl *cloudcontrol.Engine
@@ -217,7 +219,7 @@ func New(config Config) *Server {
 	s.bodies.Room, s.payloads.Room = s.roomForBody, s.roomForBody
 	s.lambda = &lambda.Handler{Region: config.Default.Region, AccountID: config.Default.Account, Logger: config.Logger}
 	s.reader = awswire.Reader{Hosts: config.Hosts, Bucket: config.S3.BucketOfHost, MustSign: config.Verifier != nil}
-	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.Stacks, config.Registry, config.ConsoleToken)) {
+	for _, table := range append(config.Services.Tables(), config.Logs.Table(), config.Topics.Table(), config.Rules.Table(), config.States.Table(), cloudFormation(config.Registry, config.Stacks, config.Refactors, config.StackSets, config.Tokens, config.Readers), cloudControl(config.CloudControl), formwork(config.Shelf, config.Types, config.Stacks, config.Registry, config.ConsoleToken)) {
 		table.Logger, table.Room = config.Logger, s.room
 		s.tables[table.Service] = table
 	}

@@ -6,7 +6,9 @@ import (
 	"net/http"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/refactor"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // stackOperations are the operations on stacks.
@@ -16,7 +18,6 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("CancelUpdateStack", e.CancelUpdateStack),
 		awswire.Op("ContinueUpdateRollback", e.ContinueUpdateRollback),
 		awswire.Op("CreateStack", e.CreateStack).NeedingMemory(),
-		awswire.Op("CreateStackRefactor", e.CreateStackRefactor).NeedingMemory(),
 		awswire.Op("DeleteChangeSet", e.DeleteChangeSet),
 		awswire.Op("DeleteStack", e.DeleteStack),
 		awswire.Op("DescribeChangeSet", e.DescribeChangeSet).Reading(),
@@ -27,13 +28,11 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("DetectStackDrift", e.DetectStackDrift),
 		awswire.Op("DetectStackResourceDrift", e.DetectStackResourceDrift),
 		awswire.Op("DescribeStackEvents", e.DescribeStackEvents).Reading(),
-		awswire.Op("DescribeStackRefactor", e.DescribeStackRefactor).Reading(),
 		awswire.Op("DescribeStackResource", e.DescribeStackResource).Reading(),
 		awswire.Op("DescribeStackResources", e.DescribeStackResources).Reading(),
 		awswire.Op("DescribeStacks", e.DescribeStacks).Reading(),
 		awswire.Op("EstimateTemplateCost", e.EstimateTemplateCost).NeedingMemory().Reading(),
 		awswire.Op("ExecuteChangeSet", e.ExecuteChangeSet).NeedingMemory(),
-		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor).NeedingMemory(),
 		awswire.Op("GetStackPolicy", e.GetStackPolicy).Reading(),
 		awswire.Op("GetTemplate", e.GetTemplate).Reading(),
 		awswire.Op("ListChangeSets", e.ListChangeSets).Reading(),
@@ -43,8 +42,6 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 		awswire.Op("GetHookResult", e.GetHookResult).Reading(),
 		awswire.Op("ListHookResults", e.ListHookResults).Reading(),
 		awswire.Op("ListImports", e.ListImports).Reading(),
-		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
-		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),
 		awswire.Op("ListStackResources", e.ListStackResources).Reading(),
 		awswire.Op("ListStacks", e.ListStacks).Reading(),
 		awswire.Op("RollbackStack", e.RollbackStack),
@@ -56,12 +53,28 @@ func stackOperations(e *stack.Engine) []awswire.Operation {
 	}
 }
 
-// The patterns of the API's shapes about stacks.
-const patternStackName = `[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*`
+// refactorOperations are the operations on stack refactors.
+func refactorOperations(e *refactor.Engine) []awswire.Operation {
+	return []awswire.Operation{
+		awswire.Op("CreateStackRefactor", e.CreateStackRefactor).NeedingMemory(),
+		awswire.Op("DescribeStackRefactor", e.DescribeStackRefactor).Reading(),
+		awswire.Op("ExecuteStackRefactor", e.ExecuteStackRefactor).NeedingMemory(),
+		awswire.Op("ListStackRefactorActions", e.ListStackRefactorActions).Reading(),
+		awswire.Op("ListStackRefactors", e.ListStackRefactors).Reading(),
+	}
+}
+
+// The patterns of the API's shapes: names of stacks, change sets and stack sets, and those or ARNs.
+const (
+	patternName      = `[a-zA-Z][-a-zA-Z0-9]*`
+	patternStackName = patternName + `|arn:[-a-zA-Z0-9:/._+]*`
+	patternChangeSet = patternName + `|arn:[-a-zA-Z0-9:/]*`
+	patternSet       = patternName + `(:[a-zA-Z0-9]{8}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{12})?|arn:[-a-zA-Z0-9:/._+]*`
+)
 
 // changeSetName is the name or ARN of a change set.
 func changeSetName() awswire.Constraint {
-	return awswire.Constraint{Member: "ChangeSetName", Required: true, MinLength: 1, MaxLength: 1600, Pattern: `[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/]*`}
+	return awswire.Constraint{Member: "ChangeSetName", Required: true, MinLength: 1, MaxLength: 1600, Pattern: patternChangeSet}
 }
 
 // stackName is the name or ARN of a stack.
@@ -72,7 +85,7 @@ func stackName(required bool) awswire.Constraint {
 // templateMembers are those with a template, and related ones.
 func templateMembers(more ...awswire.Constraint) []awswire.Constraint {
 	return append([]awswire.Constraint{
-		{Member: "TemplateBody", MinLength: 1, MaxLength: 51200},
+		{Member: "TemplateBody", MinLength: 1, MaxLength: template.MaxBody},
 		{Member: "TemplateURL", MinLength: 1, MaxLength: 5120},
 	}, more...)
 }
@@ -110,7 +123,7 @@ var (
 var stackConstraints = map[string][]awswire.Constraint{
 	"CreateChangeSet": stackRequest(
 		stackName(true),
-		awswire.Constraint{Member: "ChangeSetName", Required: true, MinLength: 1, MaxLength: 128, Pattern: `[a-zA-Z][-a-zA-Z0-9]*`},
+		awswire.Constraint{Member: "ChangeSetName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternName},
 		awswire.Constraint{Member: "ClientToken", MinLength: 1, MaxLength: 128},
 		awswire.Constraint{Member: "Description", MinLength: 1, MaxLength: 1024},
 		awswire.Constraint{Member: "ResourcesToImport", MaxLength: 200},
@@ -121,9 +134,9 @@ var stackConstraints = map[string][]awswire.Constraint{
 		awswire.Constraint{Member: "ResourcesToImport[].ResourceIdentifier[]", MinLength: 1, MaxLength: 2048},
 	),
 	"DeleteChangeSet":                   {stackName(false), changeSetName()},
-	"DescribeChangeSet":                 {stackName(false), changeSetName()},
+	"DescribeChangeSet":                 {stackName(false), changeSetName(), nextToken},
 	"ExecuteChangeSet":                  {stackName(false), changeSetName(), token("ClientRequestToken", false)},
-	"ListChangeSets":                    {stackName(true)},
+	"ListChangeSets":                    {stackName(true), nextToken},
 	"CancelUpdateStack":                 {stackName(true), token("ClientRequestToken", false)},
 	"ContinueUpdateRollback":            {stackName(true), token("ClientRequestToken", false)},
 	"CreateStack":                       stackRequest(token("ClientRequestToken", false), stackPolicy[0], stackPolicy[1], awswire.Constraint{Member: "StackName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternStackName}, awswire.Constraint{Member: "TimeoutInMinutes", Min: &one}),
@@ -142,7 +155,7 @@ var stackConstraints = map[string][]awswire.Constraint{
 		{Member: "Description", MinLength: 1, MaxLength: 1024},
 		{Member: "StackDefinitions", Required: true},
 		{Member: "StackDefinitions[].StackName", MinLength: 1, Pattern: patternStackName},
-		{Member: "StackDefinitions[].TemplateBody", MinLength: 1, MaxLength: 51200},
+		{Member: "StackDefinitions[].TemplateBody", MinLength: 1, MaxLength: template.MaxBody},
 		{Member: "StackDefinitions[].TemplateURL", MinLength: 1, MaxLength: 5120},
 		{Member: "ResourceMappings[].Source", Required: true},
 		{Member: "ResourceMappings[].Source.StackName", Required: true, MinLength: 1, Pattern: patternStackName},

@@ -34,12 +34,6 @@ func StackSets(e *stackset.Engine) *awswire.Table {
 	return &awswire.Table{Service: "cloudformation", Protocol: awswire.Query, Operations: stackSetOperations(e), Constraints: stackSetConstraints}
 }
 
-// The patterns of the API's shapes about stack sets.
-const (
-	patternSetName = `[a-zA-Z][-a-zA-Z0-9]*`
-	patternSet     = `[a-zA-Z][-a-zA-Z0-9]*(:[a-zA-Z0-9]{8}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{4}-[a-zA-Z0-9]{12})?|arn:[-a-zA-Z0-9:/._+]*`
-)
-
 // stackSet are the name or id of a set, and related members.
 func stackSet(more ...awswire.Constraint) []awswire.Constraint {
 	return append([]awswire.Constraint{{Member: "StackSetName", Required: true, MinLength: 1, Pattern: patternSet}}, more...)
@@ -75,7 +69,7 @@ var (
 var stackSetConstraints = map[string][]awswire.Constraint{
 	"CreateStackInstances": stackSet(requiredRegions, setOverrides),
 	"CreateStackSet": setTemplate(token("ClientRequestToken", false),
-		awswire.Constraint{Member: "StackSetName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternSetName}),
+		awswire.Constraint{Member: "StackSetName", Required: true, MinLength: 1, MaxLength: 128, Pattern: patternName}),
 	"DeleteStackInstances":              stackSet(requiredRegions, awswire.Constraint{Member: "RetainStacks", Required: true}),
 	"DeleteStackSet":                    stackSet(),
 	"DescribeStackInstance":             stackSet(setAccount, setRegion),

@@ -118,7 +118,7 @@ func (p setPlanner) nested(ctx context.Context, input planInput, planned *plan.P
 	made := map[string]string{}
 	for _, id := range plan.Topological(input.Next.Graph()) {
 		change := planned.Change(id)
-		if change == nil || change.Type != stackType {
+		if change == nil || !natureOf(change.Type).contains {
 			continue
 		}
 		child, err := p.child(ctx, input, planned, change)
@@ -179,7 +179,7 @@ func (p setPlanner) child(ctx context.Context, input planInput, planned *plan.Pl
 		ID: child.set.DeploymentID, StackID: child.stack.ID, CreatedAt: child.set.CreatedAt,
 	}
 	err = p.fill(ctx, child, request)
-	if refused, ok := asRefusal(err); ok {
+	if refused, ok := AsRefusal(err); ok {
 		child.result.failed, err = refused, nil
 	}
 	return child, err

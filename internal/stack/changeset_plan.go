@@ -40,7 +40,7 @@ func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	result, err := e.makePlan(ctx, s, c)
-	if refused, ok := asRefusal(err); ok {
+	if refused, ok := AsRefusal(err); ok {
 		result, err = &setResult{failed: refused}, nil
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input
 	return planned, refusedTemplate(err)
 }
 
-// asRefusal returns the message of an error in the request.
-func asRefusal(err error) (string, bool) {
+// AsRefusal returns the message of an error in the request.
+func AsRefusal(err error) (string, bool) {
 	var refused *awswire.Error
 	if !errors.As(err, &refused) {
 		return "", false
@@ -169,7 +169,7 @@ func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id st
 		}
 	}
 	if result.row != nil {
-		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description", "modules").WherePK().Exec(ctx); err != nil {
+		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description", "modules", "resources").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("write the processed template: %w", err)
 		}
 	}

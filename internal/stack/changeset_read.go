@@ -100,8 +100,8 @@ func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *
 	return out, err
 }
 
-// pageUpTo is pageOf with a page of at most limit entries; 0 is the usual size.
-func pageUpTo[T any](all []T, token *string, limit int32) ([]T, *string, error) {
+// PageUpTo is pageOf with a page of at most limit entries; 0 is the usual size.
+func PageUpTo[T any](all []T, token *string, limit int32) ([]T, *string, error) {
 	page, next, err := pageOf(all, token)
 	if err != nil || limit <= 0 || int(limit) >= len(page) {
 		return page, next, err

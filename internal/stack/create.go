@@ -200,8 +200,10 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	if err := e.obsolete(ctx, tx, s.ID); err != nil {
 		return "", err
 	}
-	if err := e.obsoleteRefactors(ctx, tx, s); err != nil {
-		return "", err
+	if e.begun != nil {
+		if err := e.begun(ctx, tx, s.ID, s.ARN); err != nil {
+			return "", err
+		}
 	}
 	event := e.stackEvent(s, op, op.StartedAt)
 	if in.kind == types.OperationTypeCreateStack {

@@ -130,7 +130,7 @@ func (e *Engine) missingResource(ctx context.Context, s *stackRow, typeName, ide
 	}
 	within, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
-	progress, err := e.config.Operations.Read(within, readRequest(s, "", typ, identifier, identifierModel(typ.Schema, identifier)))
+	progress, err := e.config.Operations.Read(within, readRequest(s, "", typ, identifier, IdentifierModel(typ.Schema, identifier)))
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return false, nil
 	}

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -115,28 +114,4 @@ func (e *Engine) stopCreate(ctx context.Context, tx *store.Tx, s *stackRow) erro
 		return err
 	}
 	return tx.Wake(ctx, wakeKind, s.ID, e.now().Time)
-}
-
-// keepExports answers the deletion of a stack whose exports are used: it keeps its status,
-// with the reason.
-func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bool, error) {
-	exports, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
-	if err != nil {
-		return false, err
-	}
-	for _, x := range exports {
-		users, err := importers(ctx, tx, s, x.Name)
-		if err != nil {
-			return false, err
-		}
-		if len(users) == 0 {
-			continue
-		}
-		s.Reason = fmt.Sprintf(reasonDeleteCanceled, x.Name, users[0])
-		if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
-			return false, err
-		}
-		return true, e.insertEvents(ctx, tx, e.stackEvent(s, nil, e.now()))
-	}
-	return false, nil
 }

@@ -85,7 +85,7 @@ func (e *Engine) deploymentsOf(ctx context.Context, rows []stackRow) (map[string
 		return out, nil
 	}
 	var found []deploymentRow
-	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed", "modules", "resources").Where("id IN (?)", bun.List(ids)).Scan(ctx)
 	for i := range found {
 		out[found[i].ID] = &found[i]
 	}

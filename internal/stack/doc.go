@@ -23,12 +23,17 @@
 //
 // A crash loses nothing but memory: whatever is decided is in rows before a call begins, a call has a token
 // with which it is repeated, and the next wake-up reads the rows. Between wake-ups a node keeps what it read
-// of the operations that it advances; it is used only if the row of the operation has not changed, and the
-// rows of steps that moved are read again. Columns with JSON have types ([store.JSON]): one that cannot be
+// of the operations that it advances (kept). Columns with JSON have types ([store.JSON]): one that cannot be
 // read ends the operation.
+//
+// What is special about nested stacks, wait conditions and custom resources is in their nature, which whoever
+// carries out operations asks for instead of the names of types (owntypes.go).
 //
 // An operation uses the default version of each type at the time when it begins a call, whichever version
 // made the resource.
+//
+// Package refactor moves resources between stacks: it reads members and has this package write the rows and
+// events ([Engine.Move]), in one transaction.
 //
 // Nothing here knows HTTP. Operations take and return the shapes of the SDK and refuse
 // with *awswire.Error in the service's words.

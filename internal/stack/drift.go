@@ -305,7 +305,7 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 		all = append(all, *rows[i].shown(s))
 	}
 	out := &cloudformation.DescribeStackResourceDriftsOutput{}
-	out.StackResourceDrifts, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
+	out.StackResourceDrifts, out.NextToken, err = PageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
 	return out, err
 }
 

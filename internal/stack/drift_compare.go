@@ -95,7 +95,7 @@ func (f driftFinder) find(ctx context.Context, x *resourceRow) (driftRow, map[st
 // readable reports whether the drift of resources of a type can be detected.
 func readable(typ *operation.Type) bool {
 	if typ.Schema == nil {
-		return typ.Name == stackType
+		return natureOf(typ.Name).schema != nil
 	}
 	return typ.Schema.Handler("read") != nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,8 +83,9 @@ type Engine struct {
 	config Config
 	store  *store.Store
 	log    *slog.Logger
-	runs   *runs
-	ended  func(ctx context.Context, tx *store.Tx, stackARN string) error // nil is not called
+	kept   kept
+	begun  func(ctx context.Context, tx *store.Tx, stackID, stackARN string) error // nil is not called
+	ended  func(ctx context.Context, tx *store.Tx, stackARN string) error          // nil is not called
 }
 
 // New returns the engine over a store. Nothing runs until the store runs Workers.
@@ -105,7 +105,12 @@ func New(config Config) *Engine {
 	if config.NewStackID == nil {
 		config.NewStackID = newTimeID
 	}
-	return &Engine{config: config, store: config.Store, log: config.Logger, runs: &runs{kept: map[string]*run{}}}
+	return &Engine{config: config, store: config.Store, log: config.Logger}
+}
+
+// OnBegin sets what is called in the transaction in which an operation on a stack begins, as [Engine.OnEnd] is.
+func (e *Engine) OnBegin(begun func(ctx context.Context, tx *store.Tx, stackID, stackARN string) error) {
+	e.begun = begun
 }
 
 // OnEnd sets what is called in the transaction in which an operation on a stack ends. It changes rows and
@@ -124,50 +129,9 @@ const Owner = "stack"
 func (e *Engine) Workers() map[string]store.Worker {
 	return map[string]store.Worker{
 		wakeKind: {Run: e.advance, Fail: e.giveUp}, changeSetKind: {Run: e.planSet, Fail: e.giveUpSet},
-		driftKind: {Run: e.detect, Fail: e.giveUpDetection}, refactorKind: {Run: e.refactor, Fail: e.giveUpRefactor},
+		driftKind: {Run: e.detect, Fail: e.giveUpDetection},
 	}
 }
 
 func (e *Engine) now() store.Time { return store.At(e.config.Now()) }
 func (e *Engine) newID() string   { return e.config.NewID() }
-
-// runs keeps what was read of the operations that run on this node. What is kept is only
-// used if the row of the operation has not changed since.
-type runs struct {
-	mu   sync.Mutex
-	kept map[string]*run // by the id of the stack
-}
-
-// maxRuns bounds how many are kept.
-const maxRuns = 64
-
-// take removes a run, so that what fails half way is read anew.
-func (r *runs) take(stackID string) *run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found := r.kept[stackID]
-	delete(r.kept, stackID)
-	return found
-}
-
-// prepared is what a kept run was prepared with, nil for none.
-func (r *runs) prepared(stackID string) *prepared {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if kept := r.kept[stackID]; kept != nil {
-		return kept.prepared
-	}
-	return nil
-}
-
-func (r *runs) put(stackID string, kept *run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.kept) >= maxRuns {
-		for id := range r.kept { // any
-			delete(r.kept, id)
-			break
-		}
-	}
-	r.kept[stackID] = kept
-}

@@ -175,10 +175,7 @@ const eventTypeProgress types.EventType = "PROGRESS"
 
 func operationEvent(s *stackRow, op *operationRow, row *eventRow) types.OperationEvent {
 	details := row.Details.Get()
-	kind := op.Kind
-	if kind == opImport {
-		kind = types.OperationTypeUpdateStack
-	}
+	kind := op.shownKind()
 	out := types.OperationEvent{
 		EventId: aws.String(row.ID), StackId: aws.String(s.ARN), OperationId: aws.String(op.ID), Timestamp: &row.At.Time,
 		LogicalResourceId: aws.String(row.LogicalID), PhysicalResourceId: aws.String(schema.Ref(row.Type, row.PhysicalID)), ResourceType: aws.String(row.Type),

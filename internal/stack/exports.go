@@ -10,10 +10,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 )
+
+// An Export is a value that a stack exports.
+type Export struct {
+	Name  string `bun:"name"`
+	Value string `bun:"value" seal:"stack_exports.value"`
+	ARN   string `bun:"arn"` // of the stack
+}
+
+// exportsOf selects exports with the stacks that they are of.
+func exportsOf(db selecting, where string, args ...any) *bun.SelectQuery {
+	return db.NewSelect().TableExpr("stack_exports AS x").Join("JOIN stacks AS s ON s.id = x.stack_id").ColumnExpr("x.name, x.value, s.arn").Where(where, args...)
+}
+
+// Export returns what a place has under the name of an export, nil if none but stacks with the ids exports it.
+func (e *Engine) Export(ctx context.Context, db selecting, place awswire.Place, name string, but ...string) (*Export, error) {
+	var rows []Export
+	err := exportsOf(db, "x.account = ? AND x.region = ? AND x.name = ? AND x.stack_id NOT IN (?)", place.Account, place.Region, name, bun.List(but)).Scan(ctx, &rows)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
 
 // ListExports returns what the stacks of an account and region export.
 func (e *Engine) ListExports(ctx context.Context, caller awswire.Caller, in *cloudformation.ListExportsInput) (*cloudformation.ListExportsOutput, error) {
@@ -21,13 +44,8 @@ func (e *Engine) ListExports(ctx context.Context, caller awswire.Caller, in *clo
 	if err != nil {
 		return nil, err
 	}
-	var rows []struct {
-		Name  string `bun:"name"`
-		Value string `bun:"value" seal:"stack_exports.value"`
-		ARN   string `bun:"arn"`
-	}
-	err = e.store.Read().NewSelect().TableExpr("stack_exports AS x").Join("JOIN stacks AS s ON s.id = x.stack_id").ColumnExpr("x.name, x.value, s.arn").
-		Where("x.account = ? AND x.region = ?", caller.Account, caller.Region).OrderExpr("x.name").Offset(from).Limit(pageSize+1).Scan(ctx, &rows)
+	var rows []Export
+	err = exportsOf(e.store.Read(), "x.account = ? AND x.region = ?", caller.Account, caller.Region).OrderExpr("x.name").Offset(from).Limit(pageSize+1).Scan(ctx, &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +64,7 @@ func (e *Engine) ListImports(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	name := aws.ToString(in.ExportName)
-	names, err := importers(ctx, e.store.Read(), &stackRow{Account: caller.Account, Region: caller.Region}, name)
+	names, err := importers(ctx, e.store.Read(), caller.Place, name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -80,86 +98,122 @@ func (e *Engine) DescribeAccountLimits(_ context.Context, _ awswire.Caller, in *
 // imports what is to change.
 func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOutput) (problem string, err error) {
 	s := r.stack
-	before, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
-	if err != nil {
-		return "", err
-	}
 	after := map[string]string{}
 	for _, o := range outputs {
 		if o.Export != "" {
 			after[o.Export] = o.Value
 		}
 	}
-	for _, row := range before {
-		value, kept := after[row.Name]
-		if kept && value == row.Value {
-			continue
-		}
-		user, err := r.importer(ctx, tx, row.Name)
-		if err != nil {
-			return "", err
-		}
-		if user != "" && !kept {
-			return fmt.Sprintf(reasonExportDelete, row.Name, user), nil
-		}
-		if user != "" {
-			return fmt.Sprintf(reasonExportUpdate, row.Name, user), nil
-		}
+	if problem, err := exportsInUse(ctx, tx, s.ID, after, s.ID); problem != "" || err != nil {
+		return problem, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		taken, err := oneRow[exportRow](ctx, tx, "account = ? AND region = ? AND name = ? AND stack_id <> ?", s.Account, s.Region, name, s.ID)
+		taken, err := r.engine.Export(ctx, tx, s.caller().Place, name, s.ID)
 		if err != nil {
 			return "", err
 		}
 		if taken != nil {
-			owner, err := oneRow[stackRow](ctx, tx, "id = ?", taken.StackID)
-			if err != nil || owner == nil {
-				return "", err
-			}
-			return strings.TrimSuffix(fmt.Sprintf(reasonExportTaken, name, owner.ARN), "."), nil
+			return strings.TrimSuffix(fmt.Sprintf(ReasonExportTaken, name, taken.ARN), "."), nil
 		}
 	}
-	if _, err := tx.NewDelete().Model((*exportRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
-		return "", fmt.Errorf("replace the exports: %w", err)
+	if err := forgetExports(ctx, tx, s); err != nil {
+		return "", err
 	}
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		row := &exportRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID, Value: after[name]}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return "", fmt.Errorf("write an export: %w", err)
+	return "", writeExports(ctx, tx, s, outputs)
+}
+
+// ExportsInUse returns which export of a stack cannot become what it is to be after, "" if all can: a stack
+// imports it that is not one of those with the ids.
+func (e *Engine) ExportsInUse(ctx context.Context, db selecting, m *Member, after map[string]string, but ...string) (problem string, err error) {
+	return exportsInUse(ctx, db, m.ID, after, but...)
+}
+
+func exportsInUse(ctx context.Context, db selecting, stackID string, after map[string]string, but ...string) (problem string, err error) {
+	before, err := allRows[exportRow](ctx, db, "name", "stack_id = ?", stackID)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range before {
+		value, kept := after[x.Name]
+		if kept && value == x.Value {
+			continue
+		}
+		users, err := importers(ctx, db, awswire.Place{Account: x.Account, Region: x.Region}, x.Name, but...)
+		switch {
+		case err != nil:
+			return "", err
+		case len(users) > 0 && kept:
+			return fmt.Sprintf(reasonExportUpdate, x.Name, users[0]), nil
+		case len(users) > 0:
+			return fmt.Sprintf(reasonExportDelete, x.Name, users[0]), nil
 		}
 	}
 	return "", nil
 }
 
-// importer returns the name of a stack that imports an export, "" for none.
-func (r *run) importer(ctx context.Context, tx *store.Tx, name string) (string, error) {
-	names, err := importers(ctx, tx, r.stack, name)
-	if err != nil || len(names) == 0 {
-		return "", err
+// keepExports answers the deletion of a stack whose exports are used: it keeps its status,
+// with the reason.
+func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bool, error) {
+	exports, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
+	if err != nil {
+		return false, err
 	}
-	return names[0], nil
+	for _, x := range exports {
+		users, err := importers(ctx, tx, s.caller().Place, x.Name, s.ID)
+		if err != nil {
+			return false, err
+		}
+		if len(users) == 0 {
+			continue
+		}
+		s.Reason = fmt.Sprintf(reasonDeleteCanceled, x.Name, users[0])
+		if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
+			return false, err
+		}
+		return true, e.insertEvents(ctx, tx, e.stackEvent(s, nil, e.now()))
+	}
+	return false, nil
 }
 
-// importers are the names of the stacks that import an export, sorted.
-func importers(ctx context.Context, db selecting, s *stackRow, name string) ([]string, error) {
+// importers are the names of the stacks that import an export, sorted, but those with the ids.
+func importers(ctx context.Context, db selecting, place awswire.Place, name string, but ...string) ([]string, error) {
 	var names []string
 	err := db.NewSelect().TableExpr("stack_imports AS i").Join("JOIN stacks AS s ON s.id = i.stack_id").ColumnExpr("s.name").
-		Where("i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id <> ?", s.Account, s.Region, name, s.ID).OrderExpr("s.name").Scan(ctx, &names)
+		Where("i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id NOT IN (?)", place.Account, place.Region, name, bun.List(but)).OrderExpr("s.name").Scan(ctx, &names)
 	if err != nil {
 		return nil, fmt.Errorf("read the imports of %s: %w", name, err)
 	}
 	return names, nil
 }
 
+// forgetExports deletes the exports of a stack.
+func forgetExports(ctx context.Context, tx *store.Tx, s *stackRow) error {
+	if _, err := tx.NewDelete().Model((*exportRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+		return fmt.Errorf("replace the exports: %w", err)
+	}
+	return nil
+}
+
+// writeExports writes the exports among the outputs of a stack.
+func writeExports(ctx context.Context, tx *store.Tx, s *stackRow, outputs []stackOutput) error {
+	var rows []exportRow
+	for _, o := range outputs {
+		if o.Export != "" {
+			rows = append(rows, exportRow{Account: s.Account, Region: s.Region, Name: o.Export, StackID: s.ID, Value: o.Value})
+		}
+	}
+	slices.SortFunc(rows, func(a, b exportRow) int { return strings.Compare(a.Name, b.Name) })
+	if err := store.Insert(ctx, tx, rows); err != nil {
+		return fmt.Errorf("write the exports: %w", err)
+	}
+	return nil
+}
+
 // commitImports writes which exports the stack uses.
 func (r *run) commitImports(ctx context.Context, tx *store.Tx) error {
-	s := r.stack
-	if _, err := tx.NewDelete().Model((*importRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
-		return fmt.Errorf("replace the imports: %w", err)
-	}
 	names := map[string]bool{}
 	record := recorder{values{run: r, ctx: ctx, tx: tx}, names}
-	if strings.Contains(r.prepared.rows[s.DeploymentID].Processed, "Fn::ImportValue") {
+	if strings.Contains(r.prepared.rows[r.stack.DeploymentID].Processed, "Fn::ImportValue") {
 		for _, res := range r.next.Scope.ActiveResources() {
 			_, _ = r.next.Scope.Properties(res, record) // it was evaluated before
 		}
@@ -169,11 +223,20 @@ func (r *run) commitImports(ctx context.Context, tx *store.Tx) error {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		row := &importRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return fmt.Errorf("write an import: %w", err)
-		}
+	return replaceImports(ctx, tx, r.stack, slices.Sorted(maps.Keys(names)))
+}
+
+// replaceImports writes which exports a stack uses.
+func replaceImports(ctx context.Context, tx *store.Tx, s *stackRow, names []string) error {
+	if _, err := tx.NewDelete().Model((*importRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+		return fmt.Errorf("replace the imports: %w", err)
+	}
+	rows := make([]importRow, len(names))
+	for i, name := range names {
+		rows[i] = importRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID}
+	}
+	if err := store.Insert(ctx, tx, rows); err != nil {
+		return fmt.Errorf("write the imports: %w", err)
 	}
 	return nil
 }

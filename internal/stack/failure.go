@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -131,11 +132,11 @@ func (e *Engine) failure(ctx context.Context, s *stackRow, op *operationRow, dep
 		return nil, err
 	}
 	if depth == 0 {
-		if out.Resources, err = e.declared(ctx, s, op); err != nil {
+		if out.Resources, err = e.resourcesOfTemplate(ctx, s, op); err != nil {
 			return nil, err
 		}
 	}
-	if first.Type == stackType && first.PhysicalID != s.ARN && depth < maxDescent {
+	if natureOf(first.Type).contains && first.PhysicalID != s.ARN && depth < maxDescent {
 		out.Nested, err = e.nestedFailure(ctx, s, first, depth)
 	}
 	return out, err
@@ -161,15 +162,33 @@ func (e *Engine) failedEvents(ctx context.Context, s *stackRow, op *operationRow
 // ownFailure is the event with which a stack failed without a resource: a hook refused the stack, or the time ran out. It
 // is of the operation, or the first one of its rollback.
 func (e *Engine) ownFailure(ctx context.Context, s *stackRow, op *operationRow) (*eventRow, error) {
+	ids, err := e.withRollbacks(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	var rows []eventRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ? AND e.physical_id = ?", s.ID, s.ARN).
-		Where("e.seq >= (SELECT MIN(seq) FROM stack_events WHERE operation_id = ?)", op.ID).Where("e.reason NOT IN ('', ?)", reasonUserInitiated).
+	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ? AND e.physical_id = ?", s.ID, s.ARN).
+		Where("e.operation_id IN (?)", bun.List(ids)).Where("e.reason NOT IN ('', ?)", reasonUserInitiated).
 		Where("(e.status LIKE '%!_FAILED' ESCAPE '!' OR e.status LIKE '%ROLLBACK!_IN!_PROGRESS' ESCAPE '!' OR e.status = ?)", types.StackStatusDeleteInProgress).
 		OrderExpr("e.seq").Limit(1).Scan(ctx)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	return &rows[0], nil
+}
+
+// withRollbacks returns the ids of an operation and of those that undo it.
+func (e *Engine) withRollbacks(ctx context.Context, op *operationRow) ([]string, error) {
+	var later []operationRow
+	err := e.store.Read().NewSelect().Model(&later).Where("o.stack_id = ? AND o.started_at >= ? AND o.id <> ?", op.StackID, op.StartedAt, op.ID).
+		OrderExpr("o.started_at, o.id").Limit(maxOperations).Scan(ctx)
+	ids := []string{op.ID}
+	for i := range later {
+		if later[i].Options.Get().Undoes == op.ID {
+			ids = append(ids, later[i].ID)
+		}
+	}
+	return ids, err
 }
 
 // refusals are the messages of the hooks that refused a resource or the stack in an operation.
@@ -194,23 +213,16 @@ func (e *Engine) refusals(ctx context.Context, s *stackRow, op *operationRow, lo
 // hookFailedPrefix is what the reason of a hook that refused something begins with.
 const hookFailedPrefix = "Hook failed with message: "
 
-// declared are the resources of the template of an operation, sorted by their logical ids. There are none if the template
-// was never processed.
-func (e *Engine) declared(ctx context.Context, s *stackRow, op *operationRow) ([]ResourceState, error) {
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", cmp.Or(op.DeploymentID, s.DeploymentID))
-	if err != nil || row == nil || row.processed() == "" {
-		return nil, err
-	}
-	d, err := deploymentOf(s, row, nil)
-	if err != nil {
-		return nil, err
-	}
+// resourcesOfTemplate are the resources of the template of an operation, sorted by their logical ids. There are none if
+// the template was never processed.
+func (e *Engine) resourcesOfTemplate(ctx context.Context, s *stackRow, op *operationRow) ([]ResourceState, error) {
+	known, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
 	var out []ResourceState
-	for _, r := range d.Scope.ActiveResources() {
-		out = append(out, ResourceState{LogicalID: r.LogicalID, Type: r.Type, Path: constructPath(r), DependsOn: d.Scope.Needs(r)})
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		r := known[id]
+		out = append(out, ResourceState{LogicalID: id, Type: r.Type, Path: r.Path, DependsOn: r.Needs})
 	}
-	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
-	return out, nil
+	return out, err
 }
 
 // A StackOperation is an operation on a stack in a list of those on all stacks.

@@ -1,14 +1,18 @@
 package stack
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // failureStory is a failure in a line: "UPDATE_STACK A UPDATE_FAILED: reason; hook H: message; also B; attempted, in it …".
@@ -200,8 +204,55 @@ func TestLatestOperations(t *testing.T) {
 	if source, err := g.Source(t.Context(), owner.Place, "other", failures[0].Operation.ID, false); err != nil || source.Text != "" {
 		t.Errorf("an operation on another stack: %+v, %v", source, err)
 	}
+	if r := failures[0].Resources; len(r) != 2 || r[1].LogicalID != "Fresh" || !slices.Equal(r[1].DependsOn, []string{"A"}) {
+		t.Errorf("the attempted resources: %+v", r)
+	}
+	g.unreadable()
+	timeline, err := g.Timeline(t.Context(), owner.Place, "s", failures[0].Operation.ID)
+	if err != nil || !slices.Equal(timeline.Needs["Fresh"], []string{"A"}) {
+		t.Errorf("the timeline: %+v, %v", timeline, err)
+	}
 	state, err := g.Stack(t.Context(), owner.Place, *s.StackId)
 	if err != nil || state.Resources[0].Path != "App/Web/A" || state.Drift != types.StackDriftStatusNotChecked {
 		t.Errorf("the stack: %+v, %v", state, err)
+	}
+}
+
+// unreadable has what reads the processed template of a stack fail.
+func (g *rig) unreadable() {
+	g.t.Helper()
+	err := g.store.Change(g.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.NewUpdate().Model((*deploymentRow)(nil)).Set("processed = '{'").Where("1 = 1").Exec(ctx)
+		return err
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// TestFailuresOfLaterOperations are not those of an operation that has none of its own.
+func TestFailuresOfLaterOperations(t *testing.T) {
+	g := onSQLite(t)
+	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
+	g.world.script("UPDATE A", behavior{wait: time.Hour})
+	if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {Properties: {Note: n}}"))}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := g.lookUp(t.Context(), owner.Place, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.giveUp(t.Context(), s.ID, "no more"); err != nil {
+		t.Fatal(err)
+	}
+	g.settled("s")
+	operations, err := g.latestOperations(t.Context(), s.ID)
+	if err != nil || len(operations) != 3 {
+		t.Fatalf("%d operations, %v", len(operations), err)
+	}
+	for i, want := range map[int]bool{1: true, 2: false} { // the update, and the creation before it
+		if found, err := g.ownFailure(t.Context(), s, &operations[i]); err != nil || (found != nil) != want {
+			t.Errorf("%s: %+v, %v", operations[i].Kind, found, err)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // giveUp ends the stage of an operation on a stack that can never succeed, as if a resource had
 // failed: the operation rolls back. If that cannot begin either, the operation ends where it is.
 func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
-	e.runs.take(stackID)
+	e.kept.forget(stackID)
 	err := e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		reason := reason
 		r, err := e.abandoned(ctx, tx, stackID)
@@ -157,34 +157,5 @@ func (e *Engine) giveUpDetection(ctx context.Context, id, reason string) error {
 		}
 		d.EndedAt, d.Status, d.Reason, d.StackStatus = e.now(), types.StackDriftDetectionStatusDetectionFailed, reason, types.StackDriftStatusUnknown
 		return store.Swap(ctx, tx, d, &d.RowVersion)
-	})
-}
-
-// giveUpRefactor fails the creation of a stack refactor, or has its execution rolled back. A
-// rollback ends with the stacks where they are: no resource was moved.
-func (e *Engine) giveUpRefactor(ctx context.Context, id, reason string) error {
-	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row, err := oneRow[refactorRow](ctx, tx, "id = ?", id)
-		switch {
-		case err != nil || row == nil:
-			return err
-		case row.creating():
-			return e.finishRefactor(ctx, tx, id, &refactoring{}, reason)
-		case row.ExecutionStatus == types.StackRefactorExecutionStatusExecuteInProgress:
-			return e.beginRefactorRollback(ctx, tx, row, reason)
-		case row.ExecutionStatus != types.StackRefactorExecutionStatusRollbackInProgress:
-			return nil
-		}
-		stacks, err := stacksOfRefactor(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		for i := range stacks {
-			if err := e.endAt(ctx, tx, stacks[i].StackID, reason); err != nil {
-				return err
-			}
-		}
-		row.ExecutionStatus, row.ExecutionReason = types.StackRefactorExecutionStatusRollbackFailed, reason
-		return store.Swap(ctx, tx, row, &row.RowVersion)
 	})
 }

@@ -133,7 +133,7 @@ func TestEndAt(t *testing.T) {
 	}
 }
 
-// TestGiveUpChangeSet fails a change set, a drift detection and a stack refactor.
+// TestGiveUpChangeSet fails a change set and a drift detection.
 func TestGiveUpChangeSet(t *testing.T) {
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.breaks(changeSetKind, 1, 1)
@@ -166,35 +166,6 @@ func TestGiveUpDetection(t *testing.T) {
 			}
 			return
 		}
-	}
-}
-
-// TestGiveUpRefactor fails a stack refactor, rolls its execution back, and ends a rollback that fails, too.
-func TestGiveUpRefactor(t *testing.T) {
-	g := &setRig{onSQLite(t), t, owner}
-	g.create2("from", things("A: {}", "B: {Properties: {Note: b}}"))
-	g.create2("to", things("K: {}"))
-	create := func() *cloudformation.DescribeStackRefactorOutput {
-		return g.refactored(&cloudformation.CreateStackRefactorInput{
-			StackDefinitions: definitions("from", things("B: {Properties: {Note: b}}"), "to", things("K: {}", "A: {}"))})
-	}
-	g.breaks(refactorKind, 1, 1)
-	if r := create(); r.Status != types.StackRefactorStatusCreateFailed || aws.ToString(r.StatusReason) != gaveUp {
-		t.Errorf("the creation: %s", encode(r))
-	}
-	for last, want := range map[int64]types.StackRefactorExecutionStatus{
-		1: types.StackRefactorExecutionStatusRollbackComplete, 1 << 40: types.StackRefactorExecutionStatusRollbackFailed,
-	} {
-		r := create()
-		heal := g.breaks(refactorKind, 1, last)
-		r = g.executeRefactored(*r.StackRefactorId)
-		heal()
-		if r.ExecutionStatus != want || aws.ToString(r.ExecutionStatusReason) != gaveUp {
-			t.Errorf("the execution, want %s: %s", want, encode(r))
-		}
-		g.settled("from")
-		g.settled("to")
-		g.same("from", g.has("from"), "A a-1 CREATE_COMPLETE, B b-1 CREATE_COMPLETE")
 	}
 }
 

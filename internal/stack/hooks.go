@@ -73,7 +73,7 @@ func (e *Engine) requireHookTarget(ctx context.Context, caller awswire.Caller, i
 	}
 	c, err := e.findSet(ctx, e.store.Read(), caller, in.TargetId, aws.String(""))
 	if err != nil || c == nil {
-		if _, refused := asRefusal(err); err != nil && !refused {
+		if _, refused := AsRefusal(err); err != nil && !refused {
 			return err
 		}
 		return refuse("hook-missing", *in.TargetId)

@@ -207,7 +207,8 @@ func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome)
 	if !outcome.Ended {
 		return false, p.write(ctx, tx)
 	}
-	s.Reason, s.Seen = "", false
+	s.Reason = ""
+	s.moved()
 	p.now = store.At(p.now.Add(time.Millisecond))
 	if len(outcome.Failed) > 0 {
 		s.CallID = ""

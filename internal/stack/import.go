@@ -238,17 +238,14 @@ func (e *Engine) lookUpImport(ctx context.Context, s *stackRow, input planInput,
 	if problem := mismatched(c, input, importSchema(typ)); problem != "" {
 		return problem, nil
 	}
-	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, identifierModel(importSchema(typ), c.PhysicalID)))
+	progress, err := e.config.Operations.Read(ctx, readRequest(s, c.LogicalID, typ, c.PhysicalID, IdentifierModel(importSchema(typ), c.PhysicalID)))
 	if err != nil {
 		return "", err
 	}
 	if progress.Status != types.OperationStatusSuccess {
 		return cmp.Or(progress.Message, fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.Type, c.PhysicalID)), nil
 	}
-	if c.Type == stackType {
-		return e.stackToNest(ctx, s, input, c)
-	}
-	return ownedElsewhere(ctx, e.store.Read(), s, c.Type, c.PhysicalID)
+	return natureOf(c.Type).adoptable(e, ctx, s, input, c)
 }
 
 // mismatched returns the error of a template that names another resource than the one to be
@@ -258,7 +255,7 @@ func mismatched(c *plan.Change, input planInput, s *schema.Schema) string {
 	if err != nil {
 		return "" // plan.New refused it
 	}
-	given, wanted := properties, any(identifierModel(s, c.PhysicalID))
+	given, wanted := properties, any(IdentifierModel(s, c.PhysicalID))
 	for i, path := range s.PrimaryIdentifier {
 		is, want := plan.Below(given, path.Tokens), plan.Below(wanted, path.Tokens)
 		if is == nil || template.HasUnknown(is) || len(template.DynamicReferences(is)) > 0 || plan.Equal(is, want) {
@@ -430,12 +427,10 @@ func (r *run) startImport(ctx context.Context, tx *store.Tx, t *target, identifi
 		r.turn(t.step, fails, problem)
 		return nil
 	}
-	if t.res.Type == stackType {
-		if err := nest(ctx, tx, identifier, r.stack); err != nil {
-			return err
-		}
+	if err := natureOf(t.res.Type).adopt(ctx, tx, identifier, r.stack); err != nil {
+		return err
 	}
-	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: identifierModel(importSchema(t.typ), identifier)})
+	r.call(t.step, t.typ, operation.Request{Action: invoke.Read, Identifier: identifier, Desired: IdentifierModel(importSchema(t.typ), identifier)})
 	return nil
 }
 
@@ -473,10 +468,8 @@ func (r *run) release(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		r.done(s)
 		return nil
 	}
-	if x.Type == stackType {
-		if err := nest(ctx, tx, x.PhysicalID, nil); err != nil {
-			return err
-		}
+	if err := natureOf(x.Type).adopt(ctx, tx, x.PhysicalID, nil); err != nil {
+		return err
 	}
 	r.turn(s, begins, "")
 	r.turn(s, succeeds, "")

@@ -26,8 +26,10 @@ var stackSchema = sync.OnceValue(func() *schema.Schema {
 
 // importSchema is the schema by which resources of a type are imported, nil for none.
 func importSchema(typ *operation.Type) *schema.Schema {
-	if typ != nil && typ.Name == stackType {
-		return stackSchema()
+	if typ != nil && typ.Schema == nil {
+		if own := natureOf(typ.Name).schema; own != nil {
+			return own()
+		}
 	}
 	return schemaOf(typ)
 }

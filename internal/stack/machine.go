@@ -178,6 +178,14 @@ const (
 // type for it: it shows as an update.
 const opImport types.OperationType = "IMPORT"
 
+// shownKind is the type that the API has for an operation.
+func (op *operationRow) shownKind() types.OperationType {
+	if op.Kind == opImport {
+		return types.OperationTypeUpdateStack
+	}
+	return op.Kind
+}
+
 // transitions are those of all operations but rollbacks.
 var transitions = map[transitionKey]transition{
 	{types.OperationTypeCreateStack, phaseMain, succeeded}: {phaseEnd, types.StackStatusCreateComplete, opSucceeded},

@@ -9,6 +9,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
+// The reasons about exports that package refactor has, too.
+const (
+	ReasonExportTaken = "Export with name %s is already exported by stack %s."
+	ReasonNoExport    = "No export named %s found"
+)
+
 // The reasons of rows, with the messages of the service.
 const (
 	reasonUserInitiated     = "User Initiated"
@@ -25,11 +31,9 @@ const (
 	reasonInvalid           = "Validation failed with %d error(s). Call DescribeEvents to retrieve the full list of issues with resource and property details, resolve each error, then retry the operation."
 	reasonInvalidRollback   = "Validation failure detected. See the operation's FAILED event for details."
 	reasonNoParameter       = "Parameter validation failed: parameter value %s for parameter name %s does not exist"
-	reasonExportTaken       = "Export with name %s is already exported by stack %s."
 	reasonExportUpdate      = "Export %s cannot be updated as it is in use by %s"
 	reasonExportDelete      = "Export %s cannot be deleted as it is in use by %s"
 	reasonDeleteCanceled    = "Delete canceled. Cannot delete export %s as it is in use by %s."
-	reasonNoExport          = "No export named %s found"
 	reasonDeleteRequested   = "Delete requested by user."
 	reasonNoChanges         = "The submitted information didn't contain changes. Submit different information to create a change set."
 	incompletePrefix        = "[WARN] --include-property-values option can return incomplete ChangeSet data because: "
@@ -154,17 +158,7 @@ var refusals = map[string]struct {
 	"summary-set":         {"", "StackSetName is not supported by this server. Pass the template of the stack set, which DescribeStackSet returns, as TemplateBody."},
 	"summary-sources":     {"", "Only one of TemplateBody, TemplateURL or StackName may be specified."},
 
-	"prices":                {"NotImplemented", "EstimateTemplateCost is not available: this server knows no prices. Use the AWS Pricing Calculator at https://calculator.aws."},
-	"refactor-none":         {"", "Must provide at least one stack definition to refactor."},
-	"refactor-many":         {"", "The number of stacks to refactor, %d, is greater than maximum allowed, %d"},
-	"refactor-twice":        {"", "Stack [%s] must not be in the stack definitions more than once."},
-	"refactor-mapping":      {"", "A resource mapping must have the stack name and the logical resource id of its source and of its destination."},
-	"refactor-stack":        {"", "Stack [%s] of the resource mappings is not in the stack definitions."},
-	"refactor-mapped-twice": {"", "A resource must not be the source or the destination of more than one resource mapping."},
-	"refactor-missing":      {"StackRefactorNotFoundException", "StackRefactor [%s] does not exist"},
-	"refactor-execution":    {"", "StackRefactor [%s] cannot be executed in its current execution status of [%s]"},
-	"refactor-state":        {"", "%s"},
-	"refactor-filter":       {"", "1 validation error detected: Value '%s' at 'executionStatusFilter' failed to satisfy constraint: Member must satisfy enum value set: [UNAVAILABLE, AVAILABLE, OBSOLETE, EXECUTE_IN_PROGRESS, EXECUTE_COMPLETE, EXECUTE_FAILED, ROLLBACK_IN_PROGRESS, ROLLBACK_COMPLETE, ROLLBACK_FAILED]"},
+	"prices": {"NotImplemented", "EstimateTemplateCost is not available: this server knows no prices. Use the AWS Pricing Calculator at https://calculator.aws."},
 }
 
 // refuse makes the refusal of the table.
@@ -179,7 +173,7 @@ func refuse(id string, args ...any) *awswire.Error {
 	}
 	status := http.StatusBadRequest
 	switch code {
-	case "ChangeSetNotFoundException", "StackRefactorNotFoundException", "HookResultNotFoundException":
+	case "ChangeSetNotFoundException", "HookResultNotFoundException":
 		status = http.StatusNotFound
 	case "NotImplemented":
 		status = http.StatusNotImplemented

@@ -51,9 +51,9 @@ func nestedName(request operation.Request) string {
 	return operation.NamePrefix(request.StackName, request.LogicalID, 128-1-len(suffix)) + "-" + suffix
 }
 
-// identifierModel is the model that identifies a resource: the values of its primary
+// IdentifierModel is the model that identifies a resource: the values of its primary
 // identifier, which are joined with "|".
-func identifierModel(s *schema.Schema, identifier string) map[string]any {
+func IdentifierModel(s *schema.Schema, identifier string) map[string]any {
 	model := map[string]any{}
 	if s == nil {
 		return model

@@ -435,26 +435,9 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 		return err
 	}
 	options.Backward, options.OnFailure = true, types.OnFailureRollback
-	row, known, err := e.deploymentBefore(ctx, s, parent)
+	row, err := e.deploymentBefore(ctx, s, parent)
 	if err != nil {
 		return err
-	}
-	if !known {
-		previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
-		if err != nil || previous == nil {
-			return err
-		}
-		var next *plan.Deployment
-		if row, next, err = e.newDeployment(ctx, request.Caller, s, nestedInput(request, previous)); err != nil {
-			return err
-		}
-		changed, err := e.changes(ctx, s, previous, row, next)
-		if err != nil {
-			return err
-		}
-		if !changed {
-			return refuse("no-updates")
-		}
 	}
 	if row.ID == s.DeploymentID {
 		return refuse("no-updates") // it was not updated, or has rolled itself back
@@ -477,30 +460,28 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 }
 
 // deploymentBefore is the deployment that a nested stack had before the operation that its
-// parent undoes. known is false if an earlier version of the program began that operation.
-func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row *deploymentRow, known bool, err error) {
+// parent undoes: the current one if that has not updated it.
+func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*deploymentRow, error) {
 	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
-	if err != nil || op == nil {
-		return nil, false, err
+	if err != nil {
+		return nil, err
 	}
 	updates, err := allRows[operationRow](ctx, e.store.Read(), "started_at DESC", "stack_id = ? AND kind = ?", s.ID, types.OperationTypeUpdateStack)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	running, id := op.Options.Get(), s.DeploymentID
-	for i := range updates {
-		done := updates[i].Options.Get()
-		if running.Undoes == "" || i == 0 && done.Parent == "" {
-			return nil, false, nil
-		}
-		// Of all updates, and not of the last one: a clock that was set back has them in another order.
-		if done.Parent == running.Undoes {
+	id := s.DeploymentID
+	for i := range updates { // all, and not the last one: a clock that was set back has them in another order
+		if done := updates[i].Options.Get(); op != nil && done.Parent != "" && done.Parent == op.Options.Get().Undoes {
 			id = done.Before
 			break
 		}
 	}
-	row, err = oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
-	return row, row != nil, err
+	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	if err == nil && row == nil {
+		err = fmt.Errorf("the deployment %s of %s does not exist", id, s.ARN)
+	}
+	return row, err
 }
 
 // rolledBack reports whether the nested stack was rolled back by this call, and that has

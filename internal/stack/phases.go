@@ -62,31 +62,9 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 	return waits, nil
 }
 
-// decides reports whether there may be more to do than to take note of steps that moved: steps start
-// or wait for signals, or the stage ends.
-func (r *run) decides() bool {
-	if r.op.Cancelled || r.op.Phase == phaseValidate || r.op.Phase == phaseHooks || r.op.Phase == phaseHooked {
-		return true
-	}
-	for _, s := range r.steps {
-		if s.Action == actionSignal && s.State == stepRunning {
-			return true
-		}
-	}
-	v := decide(r.nodes(), r.brake(r.late()))
-	return len(v.Start) > 0 || v.Ended
-}
-
 // late reports whether the time of the operation is up.
 func (r *run) late() bool {
 	return !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
-}
-
-// note takes note of the steps that moved.
-func (r *run) note() {
-	for _, step := range r.steps {
-		step.Seen = true
-	}
 }
 
 // nodes are the steps of the stage, with those of an earlier one that still run.
@@ -247,7 +225,7 @@ func (r *run) cancelWaits() {
 	for _, key := range r.order {
 		s := r.steps[key]
 		x := r.resources[s.LogicalID]
-		if s.State == stepRunning && (s.Action == actionSignal || s.Action == plan.Create && x != nil && x.Type == waitConditionType) {
+		if s.State == stepRunning && (s.Action == actionSignal || s.Action == plan.Create && x != nil && natureOf(x.Type).waits) {
 			r.cancelStep(s)
 		}
 	}
@@ -342,10 +320,7 @@ func (r *run) addLastOperation() {
 
 // latest puts an operation before the one that was the latest.
 func latest(before []types.OperationEntry, op *operationRow) []types.OperationEntry {
-	kind := op.Kind
-	if kind == opImport {
-		kind = types.OperationTypeUpdateStack
-	}
+	kind := op.shownKind()
 	entry := types.OperationEntry{OperationId: aws.String(op.ID), OperationType: kind}
 	if kind == types.OperationTypeRollback && len(before) > 0 {
 		return []types.OperationEntry{entry, before[0]}

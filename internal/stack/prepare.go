@@ -36,19 +36,6 @@ type prepared struct {
 
 	// references are those to parameters of SSM, by the id of the deployment.
 	references map[string][]template.DynamicReference
-
-	// stale marks what was read earlier. It is good for taking note of steps, not for starting any.
-	stale bool
-}
-
-// again is what is prepared, for another look at the operation. It returns nil for nil.
-func (p *prepared) again() *prepared {
-	if p == nil {
-		return nil
-	}
-	old := *p
-	old.stale = true
-	return &old
 }
 
 // errUnprepared reports that a transaction needs data that was not prepared.

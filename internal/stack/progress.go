@@ -122,7 +122,7 @@ func (p *progress) note() {
 			p.configured()
 		}
 	}
-	s.Seen = false
+	s.moved()
 }
 
 // deleted ends the deletion of a resource, or of one that was replaced.
@@ -231,10 +231,10 @@ func (p *progress) complete() {
 
 // completion is the reason of events that something is complete: none but in Express mode.
 func (op *operationRow) completion(typeName string) string {
-	if op.Options.Get().Mode != types.DeploymentConfigModeExpress || typeName == stackType {
-		return ""
+	if options := op.Options.Get(); options.express() && !natureOf(typeName).contains {
+		return reasonExpress
 	}
-	return reasonExpress
+	return ""
 }
 
 // fail ends a step whose operation failed.
@@ -292,7 +292,7 @@ func (p *progress) forced() bool {
 // express reports whether resources are complete as soon as they are configured. Those that
 // wait for signals, and stacks, are not.
 func (p *progress) express() bool {
-	return p.op.Options.Get().Mode == types.DeploymentConfigModeExpress && p.resource.Type != stackType && p.step.Pending.Get().Signals == nil
+	return p.op.completion(p.resource.Type) != "" && p.step.Pending.Get().Signals == nil
 }
 
 // attempted notes what an update tried that may have changed the resource.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -260,19 +259,17 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 			DependsOn: x.DependsOn.Get(), UpdatedAt: x.UpdatedAt.Time,
 		})
 	}
-	declared, err := e.declaredResources(ctx, s.DeploymentID)
+	known, err := e.declared(ctx, s.DeploymentID)
 	if err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(operations, func(op operationRow) bool { return op.ID == s.OperationID }); i >= 0 {
-		if out, err = e.addWaiting(ctx, &operations[i], declared, out); err != nil {
+		if out, err = e.addWaiting(ctx, &operations[i], known, out); err != nil {
 			return nil, err
 		}
 	}
 	for i := range out {
-		if r := declared[out[i].LogicalID]; r != nil {
-			out[i].Path = constructPath(r)
-		}
+		out[i].Path = known[out[i].LogicalID].Path
 	}
 	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
 	return out, e.markTypes(ctx, s.caller(), out)
@@ -280,7 +277,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
 // each resource waits for.
-func (e *Engine) addWaiting(ctx context.Context, op *operationRow, declared map[string]*template.Resource, out []ResourceState) ([]ResourceState, error) {
+func (e *Engine) addWaiting(ctx context.Context, op *operationRow, known map[string]declared, out []ResourceState) ([]ResourceState, error) {
 	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
 	if err != nil {
 		return nil, err
@@ -291,11 +288,7 @@ func (e *Engine) addWaiting(ctx context.Context, op *operationRow, declared map[
 		}
 		i := slices.IndexFunc(out, func(x ResourceState) bool { return x.LogicalID == step.LogicalID })
 		if i < 0 {
-			waiting := ResourceState{LogicalID: step.LogicalID}
-			if r := declared[step.LogicalID]; r != nil {
-				waiting.Type = r.Type
-			}
-			out = append(out, waiting)
+			out = append(out, ResourceState{LogicalID: step.LogicalID, Type: known[step.LogicalID].Type})
 			i = len(out) - 1
 		}
 		if after := resourceKeys(step.Plan.Get().After); len(out[i].DependsOn) == 0 {
@@ -308,30 +301,6 @@ func (e *Engine) addWaiting(ctx context.Context, op *operationRow, declared map[
 // resourceKeys are the keys of steps that are logical ids.
 func resourceKeys(after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(key string) bool { return strings.ContainsAny(key, "!/") })
-}
-
-// declaredResources are the resources of the template of a deployment, by logical id.
-func (e *Engine) declaredResources(ctx context.Context, deploymentID string) (map[string]*template.Resource, error) {
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", deploymentID)
-	if err != nil || row == nil {
-		return nil, err
-	}
-	out := map[string]*template.Resource{}
-	if parsed, err := template.Parse("", []byte(cmp.Or(row.processed(), row.Original)), template.ParseOptions{Processed: row.processed() != ""}); err == nil {
-		for _, r := range parsed.Resources {
-			out[r.LogicalID] = r
-		}
-	}
-	return out, nil
-}
-
-// constructPath is the path of the construct that made a resource, "" if its metadata has none. It is read as written: a
-// value with parameters could contain a secret.
-func constructPath(r *template.Resource) string {
-	if path := r.Metadata.Get("aws:cdk:path"); path != nil && path.Kind == document.String {
-		return path.Text
-	}
-	return ""
 }
 
 // markTypes finds out which versions would provision the resources now, and which are simulated.
@@ -457,13 +426,12 @@ func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operat
 		return nil, err
 	}
 	slices.Reverse(out.Events)
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", cmp.Or(op.DeploymentID, s.DeploymentID))
-	if err != nil || row == nil || row.processed() == "" {
-		return out, err
+	known, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
+	if len(known) > 0 {
+		out.Needs = make(map[string][]string, len(known))
 	}
-	d, err := deploymentOf(s, row, nil)
-	if err == nil {
-		out.Needs = d.Graph()
+	for id, r := range known {
+		out.Needs[id] = r.Needs
 	}
 	return out, err
 }

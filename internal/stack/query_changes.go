@@ -9,7 +9,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/schema"
 )
 
 // A ChangeSetState is the current state of a change set.
@@ -82,58 +81,6 @@ func changeSetState(s *stackRow, c *changeSetRow) ChangeSetState {
 	}
 }
 
-// A RefactorState is a stack refactor as one of its stacks sees it.
-type RefactorState struct {
-	ID, Description string
-	Status          types.StackRefactorStatus
-	Reason          string
-	Execution       types.StackRefactorExecutionStatus
-	ExecutionReason string
-	CreatedAt       time.Time
-	Moves           []RefactorMoveState
-}
-
-// A RefactorMoveState is a resource that a refactor moves or renames.
-type RefactorMoveState struct {
-	FromStack, FromID string // names
-	ToStack, ToID     string
-	Type, PhysicalID  string
-}
-
-// Executable reports whether the refactor can be executed now.
-func (r *RefactorState) Executable() bool {
-	return r.Execution == types.StackRefactorExecutionStatusAvailable
-}
-
-// Refactors lists the refactors that a stack is part of, the newest first, at most limit of them.
-func (e *Engine) Refactors(ctx context.Context, place awswire.Place, stack string, limit int) ([]RefactorState, error) {
-	s, err := e.lookUp(ctx, place, stack)
-	if err != nil {
-		return nil, err
-	}
-	var rows []refactorRow
-	err = e.store.Read().NewSelect().Model(&rows).Where("rf.id IN (SELECT refactor_id FROM stack_refactor_stacks WHERE stack_id = ?)", s.ID).
-		OrderExpr("rf.created_at DESC, rf.id").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list stack refactors: %w", err)
-	}
-	out := make([]RefactorState, len(rows))
-	for i, row := range rows {
-		out[i] = RefactorState{
-			ID: row.ID, Description: row.Description, Status: row.Status, Reason: row.Reason, Execution: row.ExecutionStatus,
-			ExecutionReason: row.ExecutionReason, CreatedAt: row.CreatedAt.Time,
-		}
-		stacks, err := stacksOfRefactor(ctx, e.store.Read(), row.ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range row.Moves.Get() {
-			out[i].Moves = append(out[i].Moves, RefactorMoveState{stacks[m.From].Name, m.Source, stacks[m.To].Name, m.Target, m.Type, schema.Ref(m.Type, m.PhysicalID)})
-		}
-	}
-	return out, nil
-}
-
 // A DriftState is what drift detections found of a stack.
 type DriftState struct {
 	Status     types.StackDriftStatus // of the latest detection of the whole stack; NOT_CHECKED without one
@@ -178,7 +125,7 @@ func (e *Engine) Drift(ctx context.Context, place awswire.Place, name string) (*
 	return out, nil
 }
 
-// changeMark sums what changes with the change sets, the refactors and the drift of a stack.
+// changeMark sums what changes with the change sets and the drift of a stack.
 func changeMark(ctx context.Context, db bun.IDB, stackID string) (int64, error) {
 	var sum int64
 	for _, model := range []any{(*changeSetRow)(nil), (*detectionRow)(nil)} {
@@ -188,8 +135,5 @@ func changeMark(ctx context.Context, db bun.IDB, stackID string) (int64, error) 
 		}
 		sum += n
 	}
-	var n int64
-	err := db.NewSelect().Model((*refactorRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").
-		Where("id IN (SELECT refactor_id FROM stack_refactor_stacks WHERE stack_id = ?)", stackID).Scan(ctx, &n)
-	return sum + n, err
+	return sum, nil
 }

@@ -117,7 +117,7 @@ func (e *Engine) transformedDeployment(ctx context.Context, caller awswire.Calle
 	if d, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes); err == nil || !transforms {
 		return row, d, "", err
 	}
-	refused, ok := asRefusal(err)
+	refused, ok := AsRefusal(err)
 	if !ok {
 		return nil, nil, "", err
 	}
@@ -184,6 +184,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 	row.Processed, row.Description, row.Modules = string(processed.ProcessedJSON()), processed.Description, modulesOf(processed)
 	d, err := deploymentOf(s, row, budget)
 	if err == nil {
+		row.Resources = declaredOf(d)
 		err = d.Scope.Check(ctx)
 	}
 	return d, refusedTemplate(err)

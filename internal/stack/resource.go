@@ -220,6 +220,12 @@ func (m *machine) drop(x *resourceRow) {
 	m.refresh(x.LogicalID)
 }
 
+// restore sets a resource to a state.
+func (m *machine) restore(x *resourceRow, to snapshot) {
+	x.restore(to)
+	m.refresh(x.LogicalID)
+}
+
 // known are the current states of the resources, for plans. It does not contain resources that
 // do not exist yet. It is kept: what changes a resource calls refresh.
 func (m *machine) known() map[string]plan.Resource {

@@ -133,7 +133,7 @@ func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, sk
 		if x == nil || x.Status != types.ResourceStatusUpdateFailed {
 			return refuse("skip", id)
 		}
-		if x.Type != stackType {
+		if !natureOf(x.Type).contains {
 			continue
 		}
 		child, err := oneRow[stackRow](ctx, tx, "arn = ?", x.PhysicalID)
@@ -226,7 +226,7 @@ func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		return errUnprepared
 	}
 	tags := r.stable != nil && plan.Taggable(typ.Schema) && !maps.Equal(r.stable.Tags, r.next.Tags)
-	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && x.Type == stackType
+	changed := !old.Attempted.IsZero() || !x.Properties.Equal(old.Properties) || tags || x.Status == types.ResourceStatusUpdateFailed && natureOf(x.Type).contains
 	switch {
 	case old.Gone:
 		r.remake(s, x, old, typ)
@@ -249,7 +249,7 @@ func (r *run) rebound(ctx context.Context, tx *store.Tx, logicalID string, typ *
 		if failure := unevaluated(ctx, err); failure != nil {
 			return was, "", failure
 		}
-		return was, evaluationProblem(err), nil
+		return was, EvaluationProblem(err), nil
 	}
 	for _, d := range plan.Differences(was.Properties.Get(), state.Properties, schemaOf(typ)) {
 		if d.Recreation == types.RequiresRecreationAlways || template.HasUnknown(any(state.Properties)) {
@@ -268,8 +268,7 @@ func (r *run) revert(s *stepRow, x *resourceRow, was, old snapshot, typ *operati
 		if x.PhysicalID != "" {
 			r.discard(x.LogicalID, x.snapshot(), "")
 		}
-		x.restore(was)
-		r.refresh(x.LogicalID)
+		r.restore(x, was)
 	}
 	previous := x.Properties
 	if !old.Attempted.IsZero() {
@@ -318,9 +317,8 @@ func (r *resourceRow) forgetGone(was snapshot) {
 // was changed.
 func (r *run) reverted(s *stepRow, x *resourceRow, old snapshot) {
 	if untouched := x.PhysicalID == old.PhysicalID && x.Status != types.ResourceStatusUpdateFailed; untouched {
-		x.restore(old)
 		x.Origin = store.JSON[origin]{}
-		r.refresh(x.LogicalID)
+		r.restore(x, old)
 		r.done(s)
 		return
 	}

@@ -90,7 +90,8 @@ type deploymentRow struct {
 	Capabilities     store.JSON[[]types.Capability]           `bun:"capabilities"`
 	NotificationARNs store.JSON[[]string]                     `bun:"notification_arns"`
 	Description      string                                   `bun:"description"`
-	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"` // by logical ID
+	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"`   // by logical ID
+	Resources        store.JSON[map[string]declared]          `bun:"resources"` // by logical ID
 	CreatedAt        store.Time                               `bun:"created_at"`
 
 	transforms bool // run on the template for this deployment
@@ -159,6 +160,9 @@ type operationOptions struct {
 	// Refactor is the id of the refactor that the operation belongs to, which moves it on.
 	Refactor string `json:"refactor,omitempty"`
 }
+
+// express reports whether an operation does not wait for resources to become consistent.
+func (o *operationOptions) express() bool { return o.Mode == types.DeploymentConfigModeExpress }
 
 // A resourceRow is a resource of a stack.
 type resourceRow struct {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -46,17 +45,17 @@ type writes struct {
 
 // advance is the worker of stacks: it advances the operation of a stack as far as possible.
 func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error) {
-	known := e.runs.prepared(stackID)
-	p := known.again()
+	known, fresh := e.kept.prepared(stackID), false
+	p := known
 	for {
 		if p == nil {
 			var err error
 			if p, err = e.prepare(ctx, stackID, known); err != nil || p == nil {
 				return time.Time{}, err
 			}
-			known = p
+			known, fresh = p, true
 		}
-		next, again, err := e.advanceWith(ctx, stackID, p)
+		next, again, err := e.advanceWith(ctx, stackID, p, fresh)
 		switch {
 		case errors.Is(err, errUnprepared), errors.Is(err, store.ErrStale):
 			if ctx.Err() != nil {
@@ -70,7 +69,7 @@ func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error)
 		if next == nil || next.stack.OperationID == "" {
 			return time.Time{}, nil
 		}
-		e.runs.put(stackID, next)
+		e.kept.put(next)
 		if next.op.ID != p.operationID { // a rollback started
 			p = nil
 			continue
@@ -80,8 +79,8 @@ func (e *Engine) advance(ctx context.Context, stackID string) (time.Time, error)
 }
 
 // advanceWith advances the operation of a stack in one transaction. It returns no run if there is
-// no operation, and errUnprepared if the operation needs more than is prepared.
-func (e *Engine) advanceWith(ctx context.Context, stackID string, p *prepared) (next *run, again time.Time, err error) {
+// no operation, and errUnprepared if the operation needs more than is prepared, or decides by what is not fresh.
+func (e *Engine) advanceWith(ctx context.Context, stackID string, p *prepared, fresh bool) (next *run, again time.Time, err error) {
 	outdated := false
 	err = e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		next, again, outdated = nil, time.Time{}, false
@@ -89,8 +88,8 @@ func (e *Engine) advanceWith(ctx context.Context, stackID string, p *prepared) (
 		if err != nil || r == nil {
 			return err
 		}
-		if outdated = p.stale && r.decides(); outdated {
-			e.runs.put(stackID, r) // nothing was changed: an error would undo what shares the transaction
+		if outdated = !fresh && r.decides(); outdated {
+			e.kept.put(r) // nothing was changed: an error would undo what shares the transaction
 			return nil
 		}
 		if again, err = r.proceed(ctx, tx); err != nil {
@@ -121,8 +120,8 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 	if op.refactored() {
 		return nil, nil
 	}
-	r := e.runs.take(stackID)
-	if r == nil || r.op.ID != op.ID || r.op.RowVersion != op.RowVersion {
+	r := e.kept.take(op)
+	if r == nil {
 		r = &run{machine: newMachine(e, op, e.now())}
 		err = r.readAll(ctx, tx)
 	} else {
@@ -162,81 +161,6 @@ func allRows[T any](ctx context.Context, db bun.IDB, order, where string, args .
 		return nil, fmt.Errorf("read %T: %w", rows, err)
 	}
 	return rows, nil
-}
-
-func (r *run) readAll(ctx context.Context, tx *store.Tx) error {
-	steps, err := allRows[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", r.op.ID, r.op.Phase, phaseStopping)
-	if err != nil {
-		return err
-	}
-	for i := range steps {
-		r.gotStep(&steps[i])
-	}
-	resources, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", r.op.StackID)
-	if err != nil {
-		return err
-	}
-	for i := range resources {
-		r.gotResource(&resources[i])
-	}
-	return r.readCleanup(ctx, tx, "stack_id = ?", r.op.StackID)
-}
-
-func (r *run) readCleanup(ctx context.Context, tx *store.Tx, where string, args ...any) error {
-	cleanup, err := allRows[cleanupRow](ctx, tx, "id", where, args...)
-	for i := range cleanup {
-		r.gotCleanup(&cleanup[i])
-	}
-	return err
-}
-
-// readChanged reads the steps that moved since they were kept, with their resources.
-func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
-	changed, err := allRows[stepRow](ctx, tx, "logical_id", "operation_id = ? AND seen = ?", r.op.ID, false)
-	if err != nil || len(changed) == 0 {
-		return err
-	}
-	var ids, cleanup []string
-	leftovers := r.options.ForceRollback // of steps that made something and then failed
-	for i := range changed {
-		if changed[i].Stage != r.op.Phase && changed[i].Stage != phaseStopping {
-			continue
-		}
-		r.gotStep(&changed[i])
-		leftovers = leftovers || changed[i].State == stepFailed || changed[i].State == stepStopped
-		if changed[i].CleanupID != "" {
-			cleanup = append(cleanup, changed[i].CleanupID)
-		} else {
-			ids = append(ids, changed[i].LogicalID)
-		}
-	}
-	for _, id := range ids { // it may be deleted
-		delete(r.resources, id)
-		delete(r.read.resources, id)
-		r.refresh(id)
-	}
-	for _, id := range cleanup {
-		delete(r.cleanup, id)
-		delete(r.read.cleanup, id)
-	}
-	for part := range slices.Chunk(ids, 500) {
-		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, bun.List(part))
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			r.gotResource(&rows[i])
-		}
-	}
-	if leftovers {
-		return r.readCleanup(ctx, tx, "stack_id = ?", r.op.StackID)
-	}
-	for part := range slices.Chunk(cleanup, 500) {
-		if err := r.readCleanup(ctx, tx, "id IN (?)", bun.List(part)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // flush writes the changes. The compare-and-set of the operation makes sure that no other
@@ -291,9 +215,6 @@ func (r *run) setStatus(status types.StackStatus, reason string) {
 	event.Reason = reason
 	r.events = append(r.events, event)
 }
-
-// stackType is the type of the events of a stack and of nested stacks.
-const stackType = plan.NestedStack
 
 // shownReason is the reason in DescribeStacks: only for failures.
 func shownReason(status types.StackStatus, reason string) string {

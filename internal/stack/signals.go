@@ -33,7 +33,7 @@ const signalTimeout = 5 * time.Minute
 // awaited is the policy of a resource, given its creation policy. The signals of a simulated resource, and of a wait
 // condition that only simulated resources know, are not waited for.
 func (r *run) awaited(t *target, policy *signalPolicy) *signalPolicy {
-	if r.engine.config.SimulateSignals && (t.typ.Simulated && policy != nil || t.res.Type == waitConditionType && r.onlySimulated(t.res)) {
+	if r.engine.config.SimulateSignals && (t.typ.Simulated && policy != nil || natureOf(t.res.Type).waits && r.onlySimulated(t.res)) {
 		return &signalPolicy{Simulated: true}
 	}
 	return policy
@@ -45,7 +45,7 @@ func (r *run) onlySimulated(condition *template.Resource) bool {
 	scope, parsed := r.next.Scope, r.next.Template
 	handles := map[string]bool{}
 	for _, need := range scope.Needs(condition) {
-		if h := parsed.Resource(need); h != nil && h.Type == handleType {
+		if h := parsed.Resource(need); h != nil && natureOf(h.Type).handle {
 			handles[need] = true
 		}
 	}
@@ -57,7 +57,7 @@ func (r *run) onlySimulated(condition *template.Resource) bool {
 	}
 	for _, other := range scope.ActiveResources() {
 		typ, _ := r.prepared.typeOf(other.Type)
-		if other.Type != waitConditionType && other.Type != handleType && (typ == nil || !typ.Simulated) && (names(other.Properties) || names(other.Metadata)) {
+		if n := natureOf(other.Type); !n.waits && !n.handle && (typ == nil || !typ.Simulated) && (names(other.Properties) || names(other.Metadata)) {
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func parseDuration(text string) (time.Duration, bool) {
 // new one is about to be made that waits for signals.
 func (r *run) forgetSignals(ctx context.Context, tx *store.Tx, t *target) error {
 	makes := t.action == plan.Create || t.action == plan.Replace || t.action == plan.Remake
-	if t.after.Signals == nil && t.res.Type != handleType || !makes {
+	if t.after.Signals == nil && !natureOf(t.res.Type).handle || !makes {
 		return nil
 	}
 	_, err := tx.NewDelete().Model((*signalRow)(nil)).Where("stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID).Exec(ctx)
@@ -233,7 +233,7 @@ func (e *Engine) late(ctx context.Context, caller awswire.Caller, x *resourceRow
 		return false
 	}
 	typ, err := e.config.Types.Type(ctx, caller, x.Type, "")
-	return err == nil && (typ.Simulated || x.Type == waitConditionType)
+	return err == nil && (typ.Simulated || natureOf(x.Type).waits)
 }
 
 func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {
@@ -251,7 +251,7 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 	if x.Status != types.ResourceStatusCreateInProgress && x.Status != types.ResourceStatusUpdateInProgress {
 		return refuse("signal-state", x.LogicalID, x.Status)
 	}
-	if after.Signals == nil && x.Type != waitConditionType {
+	if after.Signals == nil && !natureOf(x.Type).waits {
 		return refuse("signal-type", x.LogicalID, x.Type)
 	}
 	id := aws.ToString(in.UniqueId)
@@ -269,6 +269,3 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 	}
 	return tx.Wake(ctx, wakeKind, s.ID, time.Time{})
 }
-
-// waitConditionType is the type of wait conditions.
-const waitConditionType = "AWS::CloudFormation::WaitCondition"

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
@@ -118,7 +117,7 @@ func (r *run) evaluate(ctx context.Context, tx *store.Tx, s *stepRow) (t *target
 		if failure := unevaluated(ctx, err); failure != nil {
 			return t, "", failure
 		}
-		return t, evaluationProblem(err), nil
+		return t, EvaluationProblem(err), nil
 	}
 	t.action, t.properties = refined.Action, refined.Properties
 	t.after = snapshot{
@@ -159,15 +158,12 @@ func anyMap(m map[string]any) any {
 	return m
 }
 
-// evaluationProblem is the reason for a value that cannot be computed.
-func evaluationProblem(err error) string {
+// EvaluationProblem is the reason for a value that cannot be computed.
+func EvaluationProblem(err error) string {
 	var asked *template.ReferenceError
 	var attribute *plan.AttributeError
-	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) && !customresource.IsType(attribute.Type) {
-		return fmt.Sprintf("[Error] %s: %s", asked.Pointer.String(), attribute)
-	}
-	if attribute != nil {
-		return attribute.Error()
+	if errors.As(err, &asked) && errors.As(asked.Err, &attribute) {
+		return attribute.At(asked.Pointer.String())
 	}
 	return err.Error()
 }
@@ -180,8 +176,7 @@ func (r *run) keep(t *target, x *resourceRow) {
 	before := x.snapshot()
 	if encode(before) != encode(after) {
 		r.remember(x)
-		x.restore(after)
-		r.refresh(x.LogicalID)
+		r.restore(x, after)
 	}
 	t.step.Action = plan.None
 	r.done(t.step)
@@ -223,7 +218,7 @@ func (r *run) startCreate(t *target, x *resourceRow) {
 	x.restore(created)
 	t.step.Action = plan.Create
 	r.turn(t.step, begins, "")
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, nil)
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, nil)
 }
 
 // startUpdate changes a resource in place.
@@ -233,7 +228,7 @@ func (r *run) startUpdate(t *target, x *resourceRow) {
 	r.turn(t.step, begins, "")
 	before := x.Properties.Get()
 	r.hookedCall(t.step, t.typ, operation.Request{
-		Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before, Rollback: r.options.Backward,
+		Action: invoke.Update, Identifier: x.PhysicalID, Desired: t.properties, Previous: before,
 	}, t.properties, before)
 }
 
@@ -253,7 +248,7 @@ func (r *run) startReplace(t *target, x *resourceRow) {
 		}
 		return
 	}
-	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties, Rollback: r.options.Backward}, t.properties, x.Properties.Get())
+	r.hookedCall(t.step, t.typ, operation.Request{Action: invoke.Create, Desired: t.properties}, t.properties, x.Properties.Get())
 }
 
 // replaceAfterUpdate creates the successor of a resource whose handler cannot update it, or
@@ -361,7 +356,7 @@ func (r *run) startCleanup(s *stepRow, c *cleanupRow) {
 func (r *run) deleteRequest(typeName, physicalID string, properties, model object) operation.Request {
 	known := map[string]any{}
 	maps.Copy(known, properties.Get())
-	if !customresource.IsType(typeName) {
+	if !natureOf(typeName).bare {
 		maps.Copy(known, model.Get())
 	}
 	return operation.Request{Action: invoke.Delete, Identifier: physicalID, Desired: known}
@@ -395,9 +390,7 @@ func (r *run) secrets() (values []string) {
 		}
 	}
 	for _, known := range r.known() {
-		if known.Conceals() {
-			values = append(values, customresource.Texts(customresource.Attributes(known.Model))...)
-		}
+		values = append(values, known.Concealed()...)
 	}
 	return values
 }
@@ -418,6 +411,9 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	if r.hidesSecrets(s.LogicalID) {
 		request.Secrets = map[secret.Reason][]string{secret.NoEcho: r.secrets()}
 	}
+	if r.options.Backward && request.Action != invoke.Delete {
+		request.Rollback = true
+	}
 	if request.Action == invoke.Update {
 		request.PreviousSystemTags = request.SystemTags
 		if r.stable != nil {
@@ -429,7 +425,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	}
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
-		AwaitInputs: r.options.Mode == types.DeploymentConfigModeExpress && request.Action == invoke.Create && len(s.Plan.Get().After) > 0,
+		AwaitInputs: r.options.express() && request.Action == invoke.Create && len(s.Plan.Get().After) > 0,
 	})
 }
 

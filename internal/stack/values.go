@@ -57,7 +57,7 @@ func (v values) ImportValue(name string) (string, bool, error) {
 	case err != nil:
 		return "", false, &lookupError{err}
 	case row == nil || row.StackID == s.ID:
-		return "", false, template.ServiceError(fmt.Sprintf(reasonNoExport, name))
+		return "", false, template.ServiceError(fmt.Sprintf(ReasonNoExport, name))
 	}
 	if v.run.imports == nil {
 		v.run.imports = map[string]string{}
@@ -124,7 +124,7 @@ func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.
 // returns what is wrong with them.
 func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, err error) {
 	v := values{run: r, ctx: ctx, tx: tx}
-	var outputs []stackOutput
+	var values []template.OutputValue
 	for _, o := range r.next.Template.Outputs {
 		if !r.next.Scope.OutputActive(o) {
 			continue
@@ -134,10 +134,11 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 			if failure := unevaluated(ctx, err); failure != nil {
 				return "", failure
 			}
-			return evaluationProblem(err), nil
+			return EvaluationProblem(err), nil
 		}
-		outputs = append(outputs, stackOutput{Key: value.Name, Value: value.Value, Description: value.Description, Export: value.ExportName})
+		values = append(values, value)
 	}
+	outputs := outputsOf(values)
 	if problem, err = r.commitExports(ctx, tx, outputs); problem != "" || err != nil {
 		return problem, err
 	}
@@ -148,14 +149,28 @@ func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, 
 	return "", nil
 }
 
+// outputsOf are outputs as a stack has them.
+func outputsOf(values []template.OutputValue) []stackOutput {
+	var out []stackOutput
+	for _, v := range values {
+		out = append(out, stackOutput{Key: v.Name, Value: v.Value, Description: v.Description, Export: v.ExportName})
+	}
+	return out
+}
+
 // systemTags are the tags that the service puts on the resources of a stack; none for types
 // that refuse them.
 func systemTags(s *stackRow, logicalID string, of *schema.Schema) map[string]string {
 	if of != nil && of.Tagging.Declared && !of.Tagging.CloudFormationSystemTags {
 		return nil
 	}
+	return SystemTags(s.Name, s.ARN, logicalID)
+}
+
+// SystemTags are the tags that the service puts on a resource of a stack, if its type allows them.
+func SystemTags(name, arn, logicalID string) map[string]string {
 	return map[string]string{
-		"aws:cloudformation:stack-name": s.Name, "aws:cloudformation:stack-id": s.ARN, "aws:cloudformation:logical-id": logicalID,
+		"aws:cloudformation:stack-name": name, "aws:cloudformation:stack-id": arn, "aws:cloudformation:logical-id": logicalID,
 	}
 }
 

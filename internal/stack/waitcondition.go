@@ -20,51 +20,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
-// The types of the engine itself, besides stacks and wait conditions.
-const (
-	handleType   = "AWS::CloudFormation::WaitConditionHandle"
-	metadataType = "AWS::CDK::Metadata"
-)
-
-// OwnTypes are the types that the engine provisions itself.
-func (e *Engine) OwnTypes() operation.Types { return ownTypes{e} }
-
-type ownTypes struct{ engine *Engine }
-
-// Type implements [operation.Types].
-func (o ownTypes) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
-	call, ok := map[string]providerFunc{
-		stackType: o.engine.callStack, waitConditionType: o.engine.callWait, handleType: o.engine.callHandle, metadataType: callMetadata,
-	}[name]
-	if !ok {
-		return nil, &operation.UnknownTypeError{Name: name}
-	}
-	return &operation.Type{Name: name, Provider: call}, nil
-}
-
-// A providerFunc is a provider that is a function.
-type providerFunc func(ctx context.Context, request operation.Request) (operation.Progress, error)
-
-// Call implements [operation.Provider].
-func (f providerFunc) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	return f(ctx, request)
-}
-
-// finished is a call that succeeded.
-func finished(identifier string, model map[string]any) (operation.Progress, error) {
-	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: identifier, Model: model}, nil
-}
-
-// refused is a call that failed, in the engine's own words.
-func refused(identifier, format string, args ...any) (operation.Progress, error) {
-	return operation.Progress{
-		Status: types.OperationStatusFailed, Identifier: identifier, ErrorCode: "GeneralServiceException",
-		Message: fmt.Sprintf(format, args...), Own: true,
-	}, nil
-}
-
 // callMetadata provisions what the CDK notes in templates: nothing.
-func callMetadata(_ context.Context, request operation.Request) (operation.Progress, error) {
+func (e *Engine) callMetadata(_ context.Context, request operation.Request) (operation.Progress, error) {
 	identifier := request.Identifier
 	if request.Action == invoke.Create {
 		identifier = request.Token

@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -273,7 +274,7 @@ func (c *cloud) exports(ctx context.Context) (map[string]any, error) {
 // offer puts the template of a request into the request, or into a bucket if it is too large for that.
 func (c *cloud) offer(ctx context.Context, in *request) error {
 	body := in.of.root.AppendJSON(nil)
-	if len(body) <= submit.MaxTemplateBody {
+	if len(body) <= template.MaxBody {
 		in.body = aws.String(string(body))
 		return nil
 	}

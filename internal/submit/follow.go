@@ -17,10 +17,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
-// MaxTemplateBody is the size of the largest template that a request may contain, in bytes.
-// Larger ones are uploaded to S3.
-const MaxTemplateBody = 51200
-
 // Stack returns a stack by its name or ARN, nil if it does not exist.
 func (r *Remote) Stack(ctx context.Context, name string) (*types.Stack, error) {
 	return r.describeStack(ctx, name)

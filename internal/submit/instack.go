@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // A StackTester is the CloudFormation that a type is tested in: its stacks and, through the
@@ -110,12 +111,12 @@ func (t *StackTester) Run(ctx context.Context, op *contract.StackOperation) (*co
 
 // template is the template as a request takes it: in itself or, if it is large, uploaded.
 func (t *StackTester) template(ctx context.Context, text []byte) (body, url *string, err error) {
-	if len(text) <= MaxTemplateBody {
+	if len(text) <= template.MaxBody {
 		return aws.String(string(text)), nil, nil
 	}
 	at, err := t.remote.UploadTemplate(ctx, "", text)
 	if errors.Is(err, ErrNoBucket) {
-		err = fmt.Errorf("the template has %d bytes, more than the %d that fit into a request: %w", len(text), MaxTemplateBody, err)
+		err = fmt.Errorf("the template has %d bytes, more than the %d that fit into a request: %w", len(text), template.MaxBody, err)
 	}
 	return nil, &at, err
 }

@@ -8,6 +8,7 @@ import (
 // The limits of the service.
 const (
 	MaxBytes       = 1_000_000
+	MaxBody        = 51_200 // bytes of a template in a request; larger ones are uploaded to S3
 	MaxResources   = 500
 	MaxParameters  = 200
 	MaxOutputs     = 200

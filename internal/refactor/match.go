@@ -1,4 +1,4 @@
-package stack
+package refactor
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -13,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/stack"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -20,25 +22,25 @@ import (
 type refactoring struct {
 	engine   *Engine
 	ctx      context.Context
-	stacks   []*refactoredStack
-	mappings []refactorMapping
+	stacks   []*member
+	mappings []mapping
 	types    map[string]*operation.Type // nil for what there is not
 
 	from    map[place]place // where the resources of the templates are now
 	taken   map[place]bool  // resources that are somewhere in the templates
 	manual  map[place]bool  // templates' resources with a mapping
-	exports map[string]refactorExport
-	outside map[string]*exportRow // of other stacks, nil for what there is not
+	exports map[string]export
+	outside map[string]*stack.Export // of other stacks, nil for what there is not
 }
 
-// A refactoredStack is one of the stacks of a refactor.
-type refactoredStack struct {
-	refactorStackRow
-	row        *stackRow // of a stack that is to be created, as it will be
-	deployment *deploymentRow
-	next       *plan.Deployment
+// A member is one of the stacks of a refactor.
+type member struct {
+	stackRow
+	stack      *stack.Member // of a stack that is to be created, as it will be
+	draft      *stack.Draft
+	next       *plan.Deployment         // of the draft
 	now, after map[string]plan.Resource // by logical id
-	outputs    []stackOutput
+	outputs    []template.OutputValue
 	imports    map[string]string // exports that the template imports, with their values
 	changed    []string          // resources whose definition is not that of what they are
 	failed     string            // why the template cannot be evaluated
@@ -50,34 +52,34 @@ type place struct {
 	id    string
 }
 
-// A refactorExport is an export that the stacks are to have.
-type refactorExport struct {
+// A export is an export that the stacks are to have.
+type export struct {
 	stack int
 	value string
 	known bool
 }
 
-// refactorReferences answer for the template of one of the stacks.
-type refactorReferences struct {
+// references answer for the template of one of the stacks.
+type references struct {
 	*refactoring
 	stack int
 }
 
-func (r refactorReferences) known() plan.Known { return plan.Known{Resources: r.stacks[r.stack].after} }
+func (r references) known() plan.Known { return plan.Known{Resources: r.stacks[r.stack].after} }
 
 // Ref implements [template.References].
-func (r refactorReferences) Ref(id string) (any, bool) { return r.known().Ref(id) }
+func (r references) Ref(id string) (any, bool) { return r.known().Ref(id) }
 
 // GetAtt implements [template.References].
-func (r refactorReferences) GetAtt(id, attribute string) (any, bool, error) {
+func (r references) GetAtt(id, attribute string) (any, bool, error) {
 	return r.known().GetAtt(id, attribute)
 }
 
 // ImportValue implements [template.References].
-func (r refactorReferences) ImportValue(name string) (string, bool, error) {
+func (r references) ImportValue(name string) (string, bool, error) {
 	if x, ok := r.exports[name]; ok {
 		if x.stack == r.stack {
-			return "", false, template.ServiceError(fmt.Sprintf(reasonNoExport, name))
+			return "", false, template.ServiceError(fmt.Sprintf(stack.ReasonNoExport, name))
 		}
 		if x.known {
 			r.stacks[r.stack].imports[name] = x.value
@@ -87,7 +89,7 @@ func (r refactorReferences) ImportValue(name string) (string, bool, error) {
 	row, err := r.export(name)
 	if err != nil || row == nil {
 		if err == nil {
-			err = template.ServiceError(fmt.Sprintf(reasonNoExport, name))
+			err = template.ServiceError(fmt.Sprintf(stack.ReasonNoExport, name))
 		}
 		return "", false, err
 	}
@@ -96,8 +98,8 @@ func (r refactorReferences) ImportValue(name string) (string, bool, error) {
 }
 
 // StackOutput implements [template.References].
-func (r refactorReferences) StackOutput(ref template.StackOutputRef) (string, bool, error) {
-	s := r.stacks[r.stack].row
+func (r references) StackOutput(ref template.StackOutputRef) (string, bool, error) {
+	s := r.stacks[r.stack].stack
 	for i, other := range r.stacks {
 		if ref.Region != "" && ref.Region != s.Region || ref.RoleARN != "" || ref.StackName != other.Name && ref.StackName != other.ARN {
 			continue
@@ -109,17 +111,15 @@ func (r refactorReferences) StackOutput(ref template.StackOutputRef) (string, bo
 			}
 		}
 	}
-	return stackOutputOf(r.ctx, r.engine.store.Read(), s, ref)
+	return r.engine.stacks.OutputOf(r.ctx, s, ref)
 }
 
 // export reads an export of a stack that is not refactored, nil if there is none.
-func (r *refactoring) export(name string) (*exportRow, error) {
+func (r *refactoring) export(name string) (*stack.Export, error) {
 	if row, ok := r.outside[name]; ok {
 		return row, nil
 	}
-	s := r.stacks[0].row
-	row, err := oneRow[exportRow](r.ctx, r.engine.store.Read(), "account = ? AND region = ? AND name = ? AND stack_id NOT IN (?)",
-		s.Account, s.Region, name, bun.List(r.ids()))
+	row, err := r.engine.stacks.Export(r.ctx, r.engine.store.Read(), r.stacks[0].stack.Place, name, r.ids()...)
 	if err == nil {
 		r.outside[name] = row
 	}
@@ -174,17 +174,17 @@ func (r *refactoring) matchMapped() (problem string) {
 	for _, m := range r.mappings {
 		to := r.stacks[m.To]
 		if m.From < 0 {
-			return to.problem(reasonRefactorUnmoved, m.Source, m.Stack)
+			return to.problem(reasonUnmoved, m.Source, m.Stack)
 		}
 		from := r.stacks[m.From]
 		switch {
 		case from.now[m.Source].LogicalID == "":
-			return from.problem(reasonRefactorAbsent, m.Source, from.Name)
+			return from.problem(reasonAbsent, m.Source, from.Name)
 		case to.next.Resource(m.Target) == nil:
-			return to.problem(reasonRefactorMissing, m.Target, to.Name)
+			return to.problem(reasonMissing, m.Target, to.Name)
 		case m.From == m.To && m.Source == m.Target,
 			from.next.Resource(m.Source) != nil && !targets[place{int(m.From), m.Source}]:
-			return from.problem(reasonRefactorUnmoved, m.Source, from.Name)
+			return from.problem(reasonUnmoved, m.Source, from.Name)
 		}
 		at := place{int(m.To), m.Target}
 		r.manual[at] = true
@@ -228,7 +228,7 @@ func (r *refactoring) matchRound(choose choice) (progress bool, err error) {
 	for i, s := range r.stacks {
 		order, err := s.next.Scope.Order()
 		if err != nil {
-			return false, refusedTemplate(err)
+			return false, stack.RefusedTemplate(err)
 		}
 		for _, res := range order {
 			at := place{i, res.LogicalID}
@@ -252,7 +252,7 @@ func (r *refactoring) matchRound(choose choice) (progress bool, err error) {
 func (r *refactoring) candidates(at place) []place {
 	s := r.stacks[at.stack]
 	res := s.next.Resource(at.id)
-	state, err := s.next.Desired(res, refactorReferences{r, at.stack})
+	state, err := s.next.Desired(res, references{r, at.stack})
 	if err != nil || template.HasUnknown(any(state.Properties)) {
 		return nil // verify says what is wrong with it
 	}
@@ -260,7 +260,7 @@ func (r *refactoring) candidates(at place) []place {
 	for i, other := range r.stacks {
 		for _, id := range slices.Sorted(maps.Keys(other.now)) {
 			from := place{i, id}
-			if x := other.now[id]; x.Type == res.Type && !r.taken[from] && len(plan.Differences(x.Properties, state.Properties, schemaOf(r.types[x.Type]))) == 0 {
+			if x := other.now[id]; x.Type == res.Type && !r.taken[from] && len(plan.Differences(x.Properties, state.Properties, r.schema(x.Type))) == 0 {
 				out = append(out, from)
 			}
 		}
@@ -294,19 +294,19 @@ func (r *refactoring) matchByName() bool {
 
 // exportsNow evaluates what the stacks are to export, as far as it is known.
 func (r *refactoring) exportsNow() {
-	r.exports = map[string]refactorExport{}
+	r.exports = map[string]export{}
 	for range r.stacks { // an export may be made of an import of another one
 		for i, s := range r.stacks {
 			for _, o := range s.next.Template.Outputs {
 				if !s.next.Scope.OutputActive(o) || o.ExportName == nil {
 					continue
 				}
-				value, err := s.next.Scope.Output(o, refactorReferences{r, i})
+				value, err := s.next.Scope.Output(o, references{r, i})
 				if err != nil || value.ExportName == "" {
 					continue // verify says what is wrong with it
 				}
 				if x, taken := r.exports[value.ExportName]; !taken || x.stack == i {
-					r.exports[value.ExportName] = refactorExport{i, value.Value, value.Known}
+					r.exports[value.ExportName] = export{i, value.Value, value.Known}
 				}
 			}
 		}
@@ -326,15 +326,15 @@ func (r *refactoring) verify() (problem string, err error) {
 			if err := r.ctx.Err(); err != nil {
 				return "", err
 			}
-			state, err := s.next.Desired(res, refactorReferences{r, i})
+			state, err := s.next.Desired(res, references{r, i})
 			switch {
 			case r.ctx.Err() != nil:
 				return "", r.ctx.Err()
 			case err != nil:
-				s.failed = cmp.Or(s.failed, evaluationProblem(err))
+				s.failed = cmp.Or(s.failed, stack.EvaluationProblem(err))
 			case template.HasUnknown(any(state.Properties)):
-				s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonRefactorUnknown, res.LogicalID))
-			case s.after[at.id].Type != res.Type, !describes(state, s.after[at.id], schemaOf(r.types[res.Type])):
+				s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonUnknown, res.LogicalID))
+			case s.after[at.id].Type != res.Type, !describes(state, s.after[at.id], r.schema(res.Type)):
 				s.changed = append(s.changed, res.LogicalID)
 			}
 		}
@@ -361,16 +361,16 @@ func (r *refactoring) evaluateOutputs(i int) error {
 		if !s.next.Scope.OutputActive(o) {
 			continue
 		}
-		value, err := s.next.Scope.Output(o, refactorReferences{r, i})
+		value, err := s.next.Scope.Output(o, references{r, i})
 		switch {
 		case r.ctx.Err() != nil:
 			return r.ctx.Err()
 		case err != nil:
-			s.failed = cmp.Or(s.failed, evaluationProblem(err))
+			s.failed = cmp.Or(s.failed, stack.EvaluationProblem(err))
 		case !value.Known:
-			s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonRefactorUnknown, o.Name))
+			s.failed = cmp.Or(s.failed, fmt.Sprintf(reasonUnknown, o.Name))
 		}
-		s.outputs = append(s.outputs, stackOutput{Key: value.Name, Value: value.Value, Description: value.Description, Export: value.ExportName})
+		s.outputs = append(s.outputs, value)
 	}
 	return nil
 }
@@ -386,9 +386,9 @@ func (r *refactoring) unsupported() string {
 			name := s.now[id].Type
 			switch typ := r.types[name]; {
 			case !movable(typ):
-				return s.problem(reasonRefactorType, name)
+				return s.problem(reasonType, name)
 			case typ.Schema.Tagging.Declared && typ.Schema.Tagging.Taggable && !typ.Schema.Tagging.TagUpdatable:
-				return s.problem(reasonRefactorTags, name)
+				return s.problem(reasonTags, name)
 			}
 		}
 	}
@@ -396,12 +396,20 @@ func (r *refactoring) unsupported() string {
 }
 
 // movable reports whether the resources of a type can be moved: those of the provisioning
-// type FULLY_MUTABLE that are identified.
+// type FULLY_MUTABLE that are identified and can be read.
 func movable(typ *operation.Type) bool {
-	if !importable(typ) {
+	if typ == nil || typ.Schema == nil || len(typ.Schema.PrimaryIdentifier) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc([]string{"create", "update", "delete"}, func(name string) bool { return typ.Schema.Handler(name) == nil })
+	return !slices.ContainsFunc([]string{"create", "read", "update", "delete"}, func(name string) bool { return typ.Schema.Handler(name) == nil })
+}
+
+// schema is the schema of a type, nil for none.
+func (r *refactoring) schema(typeName string) *schema.Schema {
+	if typ := r.types[typeName]; typ != nil {
+		return typ.Schema
+	}
+	return nil
 }
 
 // differing says what the templates want beside moves.
@@ -421,9 +429,9 @@ func (r *refactoring) differing() string {
 		}
 		switch {
 		case created != nil:
-			return s.problem(reasonRefactorCreated, bracketed(sorted(created)))
+			return s.problem(reasonCreated, listed(created))
 		case ambiguous != nil:
-			return s.problem(reasonRefactorAmbiguous, bracketed(sorted(ambiguous)))
+			return s.problem(reasonAmbiguous, listed(ambiguous))
 		}
 	}
 	for i, s := range r.stacks {
@@ -435,9 +443,9 @@ func (r *refactoring) differing() string {
 		}
 		switch {
 		case deleted != nil:
-			return s.problem(reasonRefactorDeleted, bracketed(deleted))
+			return s.problem(reasonDeleted, listed(deleted))
 		case s.changed != nil:
-			return s.problem(reasonRefactorModified, bracketed(sorted(s.changed)))
+			return s.problem(reasonModified, listed(s.changed))
 		case s.failed != "":
 			return s.problem("%s", s.failed)
 		}
@@ -446,8 +454,8 @@ func (r *refactoring) differing() string {
 }
 
 // moves are the resources that change their place, in the order of the stacks that have them.
-func (r *refactoring) moves() []refactorMove {
-	out := []refactorMove{}
+func (r *refactoring) moves() []move {
+	out := []move{}
 	for i, s := range r.stacks {
 		for _, id := range slices.Sorted(maps.Keys(s.after)) {
 			at := place{i, id}
@@ -456,13 +464,14 @@ func (r *refactoring) moves() []refactorMove {
 				continue
 			}
 			x := s.after[id]
-			m := refactorMove{
-				From: int64(from.stack), Source: from.id, To: int64(i), Target: id, Type: x.Type, PhysicalID: x.PhysicalID, Manual: r.manual[at],
+			m := move{
+				Move:   stack.Move{From: int64(from.stack), Source: from.id, To: int64(i), Target: id, Type: x.Type, PhysicalID: x.PhysicalID},
+				Manual: r.manual[at],
 			}
 			if typ := r.types[x.Type]; typ != nil && typ.Schema != nil {
 				m.Tagged = !typ.Schema.Tagging.Declared || typ.Schema.Tagging.Taggable && typ.Schema.Tagging.CloudFormationSystemTags
 				m.Identifier = map[string]string{}
-				model := any(identifierModel(typ.Schema, x.PhysicalID))
+				model := any(stack.IdentifierModel(typ.Schema, x.PhysicalID))
 				for _, path := range typ.Schema.PrimaryIdentifier {
 					if text, ok := plan.Scalar(plan.Below(model, path.Tokens)); ok {
 						m.Identifier[path.Tokens[len(path.Tokens)-1]] = text
@@ -477,71 +486,45 @@ func (r *refactoring) moves() []refactorMove {
 
 // conflicts says which exports other stacks stand in the way of, "" for none. What the stacks
 // import from others must be as it was when they were evaluated.
-func (r *refactoring) conflicts(ctx context.Context, db selecting) (string, error) {
-	ids, after := bun.List(r.ids()), map[string]string{}
+func (r *refactoring) conflicts(ctx context.Context, db bun.IDB) (string, error) {
+	stacks, after := r.engine.stacks, map[string]string{}
 	for _, s := range r.stacks {
 		for _, o := range s.outputs {
-			if o.Export == "" {
+			if o.ExportName == "" {
 				continue
 			}
-			if x := r.exports[o.Export]; r.stacks[x.stack] != s {
-				return s.problem(reasonExportTaken, o.Export, r.stacks[x.stack].ARN), nil
+			if x := r.exports[o.ExportName]; r.stacks[x.stack] != s {
+				return s.problem(stack.ReasonExportTaken, o.ExportName, r.stacks[x.stack].ARN), nil
 			}
-			after[o.Export] = o.Value
-			taken, err := oneRow[exportRow](ctx, db, "account = ? AND region = ? AND name = ? AND stack_id NOT IN (?)", s.row.Account, s.row.Region, o.Export, ids)
+			after[o.ExportName] = o.Value
+			taken, err := stacks.Export(ctx, db, s.stack.Place, o.ExportName, r.ids()...)
 			if err != nil {
 				return "", err
 			}
 			if taken != nil {
-				owner, err := oneRow[stackRow](ctx, db, "id = ?", taken.StackID)
-				if err != nil || owner == nil {
-					return "", err
-				}
-				return s.problem(reasonExportTaken, o.Export, owner.ARN), nil
+				return s.problem(stack.ReasonExportTaken, o.ExportName, taken.ARN), nil
 			}
 		}
 	}
 	for _, s := range r.stacks {
-		if problem, err := r.inUse(ctx, db, s, after); problem != "" || err != nil {
-			return problem, err
+		problem, err := stacks.ExportsInUse(ctx, db, s.stack, after, r.ids()...)
+		if err != nil {
+			return "", err
+		}
+		if problem != "" {
+			return s.problem("%s", problem), nil
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.imports)) {
 			if _, ours := r.exports[name]; ours {
 				continue
 			}
-			row, err := oneRow[exportRow](ctx, db, "account = ? AND region = ? AND name = ? AND stack_id NOT IN (?)", s.row.Account, s.row.Region, name, ids)
+			x, err := stacks.Export(ctx, db, s.stack.Place, name, r.ids()...)
 			if err != nil {
 				return "", err
 			}
-			if row == nil || row.Value != s.imports[name] {
-				return s.problem(reasonNoExport, name), nil
+			if x == nil || x.Value != s.imports[name] {
+				return s.problem(stack.ReasonNoExport, name), nil
 			}
-		}
-	}
-	return "", nil
-}
-
-// inUse says which export of a stack others use that it is not to have any more.
-func (r *refactoring) inUse(ctx context.Context, db selecting, s *refactoredStack, after map[string]string) (string, error) {
-	before, err := allRows[exportRow](ctx, db, "name", "stack_id = ?", s.StackID)
-	if err != nil {
-		return "", err
-	}
-	for _, x := range before {
-		value, kept := after[x.Name]
-		if kept && value == x.Value {
-			continue
-		}
-		var users []string
-		err := db.NewSelect().TableExpr("stack_imports AS i").Join("JOIN stacks AS s ON s.id = i.stack_id").ColumnExpr("s.name").
-			Where("i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id NOT IN (?)", x.Account, x.Region, x.Name, bun.List(r.ids())).OrderExpr("s.name").Scan(ctx, &users)
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("read the imports of %s: %w", x.Name, err)
-		case len(users) > 0 && kept:
-			return s.problem(reasonExportUpdate, x.Name, users[0]), nil
-		case len(users) > 0:
-			return s.problem(reasonExportDelete, x.Name, users[0]), nil
 		}
 	}
 	return "", nil
@@ -550,7 +533,7 @@ func (r *refactoring) inUse(ctx context.Context, db selecting, s *refactoredStac
 // resources reads what the stacks have. It returns why one of them cannot be refactored.
 func (r *refactoring) resources(ctx context.Context) (problem string, err error) {
 	for _, s := range r.stacks {
-		all, err := r.engine.resourcesOf(ctx, s.row)
+		all, err := r.engine.stacks.ResourcesOf(ctx, s.stack)
 		if err != nil {
 			return "", err
 		}
@@ -565,10 +548,10 @@ func (r *refactoring) resources(ctx context.Context) (problem string, err error)
 			}
 		}
 		if left != nil {
-			return s.problem(reasonRefactorLeftover, bracketed(left)), nil
+			return s.problem(reasonLeftover, listed(left)), nil
 		}
 		if len(s.next.Scope.ActiveResources()) == 0 {
-			return s.problem(reasonRefactorEmpty), nil
+			return s.problem(reasonEmpty), nil
 		}
 	}
 	for _, s := range r.stacks {
@@ -584,4 +567,18 @@ func (r *refactoring) resources(ctx context.Context) (problem string, err error)
 		}
 	}
 	return "", nil
+}
+
+// needs are the resources that each one of a template depends on.
+func (s *member) needs() map[string][]string {
+	out := map[string][]string{}
+	for id := range s.after {
+		out[id] = s.next.Scope.Needs(s.next.Resource(id))
+	}
+	return out
+}
+
+// listed is a list of names in a reason.
+func listed(names []string) string {
+	return "[" + strings.Join(slices.Sorted(slices.Values(names)), ", ") + "]"
 }

@@ -1,10 +1,11 @@
-package stack
+package refactor
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -12,15 +13,17 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // DescribeStackRefactor says what became of a refactor.
 func (e *Engine) DescribeStackRefactor(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackRefactorInput) (*cloudformation.DescribeStackRefactorOutput, error) {
-	row, err := requireRefactor(ctx, e.store.Read(), caller, aws.ToString(in.StackRefactorId))
+	row, err := require(ctx, e.store.Read(), caller, aws.ToString(in.StackRefactorId))
 	if err != nil {
 		return nil, err
 	}
-	stacks, err := stacksOfRefactor(ctx, e.store.Read(), row.ID)
+	stacks, err := stacksOf(ctx, e.store.Read(), row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +45,10 @@ func (e *Engine) DescribeStackRefactor(ctx context.Context, caller awswire.Calle
 func (e *Engine) ListStackRefactors(ctx context.Context, caller awswire.Caller, in *cloudformation.ListStackRefactorsInput) (*cloudformation.ListStackRefactorsOutput, error) {
 	for _, status := range in.ExecutionStatusFilter {
 		if !slices.Contains(status.Values(), status) {
-			return nil, refuse("refactor-filter", status)
+			return nil, refuse("filter", status)
 		}
 	}
-	rows, err := allRows[refactorRow](ctx, e.store.Read(), "created_at DESC, id", "account = ? AND region = ?", caller.Account, caller.Region)
+	rows, err := list(ctx, e.store.Read(), 0, "account = ? AND region = ?", caller.Account, caller.Region)
 	if err != nil {
 		return nil, err
 	}
@@ -60,18 +63,18 @@ func (e *Engine) ListStackRefactors(ctx context.Context, caller awswire.Caller, 
 		})
 	}
 	out := &cloudformation.ListStackRefactorsOutput{}
-	out.StackRefactorSummaries, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
+	out.StackRefactorSummaries, out.NextToken, err = stack.PageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
 	return out, err
 }
 
 // ListStackRefactorActions lists what a refactor does: the stacks that it creates, and the
 // resources that it moves.
 func (e *Engine) ListStackRefactorActions(ctx context.Context, caller awswire.Caller, in *cloudformation.ListStackRefactorActionsInput) (*cloudformation.ListStackRefactorActionsOutput, error) {
-	row, err := requireRefactor(ctx, e.store.Read(), caller, aws.ToString(in.StackRefactorId))
+	row, err := require(ctx, e.store.Read(), caller, aws.ToString(in.StackRefactorId))
 	if err != nil {
 		return nil, err
 	}
-	stacks, err := stacksOfRefactor(ctx, e.store.Read(), row.ID)
+	stacks, err := stacksOf(ctx, e.store.Read(), row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +91,12 @@ func (e *Engine) ListStackRefactorActions(ctx context.Context, caller awswire.Ca
 		all = append(all, m.action(stacks))
 	}
 	out := &cloudformation.ListStackRefactorActionsOutput{}
-	out.StackRefactorActions, out.NextToken, err = pageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
+	out.StackRefactorActions, out.NextToken, err = stack.PageUpTo(all, in.NextToken, aws.ToInt32(in.MaxResults))
 	return out, err
 }
 
 // action is a move as the service shows it.
-func (m refactorMove) action(stacks []refactorStackRow) types.StackRefactorAction {
+func (m move) action(stacks []stackRow) types.StackRefactorAction {
 	from, to := stacks[m.From], stacks[m.To]
 	out := types.StackRefactorAction{
 		Action: types.StackRefactorActionTypeMove, Entity: types.StackRefactorActionEntityResource, PhysicalResourceId: aws.String(schema.Ref(m.Type, m.PhysicalID)),
@@ -105,7 +108,7 @@ func (m refactorMove) action(stacks []refactorStackRow) types.StackRefactorActio
 		},
 	}
 	if len(m.Identifier) > 0 {
-		out.ResourceIdentifier = aws.String(encode(m.Identifier))
+		out.ResourceIdentifier = aws.String(store.JSONOf(m.Identifier).Text())
 	}
 	if m.Manual {
 		out.Detection = types.StackRefactorDetectionManual
@@ -113,8 +116,8 @@ func (m refactorMove) action(stacks []refactorStackRow) types.StackRefactorActio
 	if !m.Tagged {
 		return out
 	}
-	before := systemTags(&stackRow{Name: from.Name, ARN: from.ARN}, m.Source, nil)
-	after := systemTags(&stackRow{Name: to.Name, ARN: to.ARN}, m.Target, nil)
+	before := stack.SystemTags(from.Name, from.ARN, m.Source)
+	after := stack.SystemTags(to.Name, to.ARN, m.Target)
 	for _, key := range slices.Sorted(maps.Keys(after)) {
 		if before[key] != after[key] {
 			out.UntagResources = append(out.UntagResources, key)
@@ -122,4 +125,75 @@ func (m refactorMove) action(stacks []refactorStackRow) types.StackRefactorActio
 		}
 	}
 	return out
+}
+
+// optional is a text of an answer, nil for none.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// A State is a refactor as one of its stacks sees it.
+type State struct {
+	ID, Description string
+	Status          types.StackRefactorStatus
+	Reason          string
+	Execution       types.StackRefactorExecutionStatus
+	ExecutionReason string
+	CreatedAt       time.Time
+	Moves           []MoveState
+}
+
+// A MoveState is a resource that a refactor moves or renames.
+type MoveState struct {
+	FromStack, FromID string // names
+	ToStack, ToID     string
+	Type, PhysicalID  string
+}
+
+// Executable reports whether the refactor can be executed now.
+func (r *State) Executable() bool {
+	return r.Execution == types.StackRefactorExecutionStatusAvailable
+}
+
+// ofStack selects the refactors that a stack is part of.
+const ofStack = "id IN (SELECT refactor_id FROM stack_refactor_stacks WHERE stack_id = ?)"
+
+// Refactors lists the refactors that a stack is part of, the newest first, at most limit of them.
+func (e *Engine) Refactors(ctx context.Context, place awswire.Place, stackName string, limit int) ([]State, error) {
+	id, err := e.stacks.StackID(ctx, place, stackName)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, e.store.Read(), limit, ofStack, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]State, len(rows))
+	for i, row := range rows {
+		out[i] = State{
+			ID: row.ID, Description: row.Description, Status: row.Status, Reason: row.Reason, Execution: row.ExecutionStatus,
+			ExecutionReason: row.ExecutionReason, CreatedAt: row.CreatedAt.Time,
+		}
+		stacks, err := stacksOf(ctx, e.store.Read(), row.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range row.Moves.Get() {
+			out[i].Moves = append(out[i].Moves, MoveState{stacks[m.From].Name, m.Source, stacks[m.To].Name, m.Target, m.Type, schema.Ref(m.Type, m.PhysicalID)})
+		}
+	}
+	return out, nil
+}
+
+// Mark changes whenever a refactor of a stack does.
+func (e *Engine) Mark(ctx context.Context, place awswire.Place, stackName string) (mark int64, err error) {
+	id, err := e.stacks.StackID(ctx, place, stackName)
+	if err != nil {
+		return 0, err
+	}
+	err = e.store.Read().NewSelect().Model((*refactorRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").Where(ofStack, id).Scan(ctx, &mark)
+	return mark, err
 }

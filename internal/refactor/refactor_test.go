@@ -1,14 +1,18 @@
-package stack
+package refactor
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // definitions are stacks with the templates that they are to have: "name", body.
@@ -20,8 +24,8 @@ func definitions(texts ...string) []types.StackDefinition {
 	return out
 }
 
-// mapping is where a resource is to be: "from/A", "to/B".
-func mapping(from, to string) types.ResourceMapping {
+// mapped is where a resource is to be: "from/A", "to/B".
+func mapped(from, to string) types.ResourceMapping {
 	location := func(text string) *types.ResourceLocation {
 		stack, id, _ := strings.Cut(text, "/")
 		return &types.ResourceLocation{StackName: &stack, LogicalResourceId: &id}
@@ -30,7 +34,7 @@ func mapping(from, to string) types.ResourceMapping {
 }
 
 // refactored makes a refactor and waits until it is there.
-func (g *setRig) refactored(in *cloudformation.CreateStackRefactorInput) *cloudformation.DescribeStackRefactorOutput {
+func (g *rig) refactored(in *cloudformation.CreateStackRefactorInput) *cloudformation.DescribeStackRefactorOutput {
 	g.t.Helper()
 	out, err := g.CreateStackRefactor(g.t.Context(), owner, in)
 	if err != nil {
@@ -42,24 +46,21 @@ func (g *setRig) refactored(in *cloudformation.CreateStackRefactorInput) *cloudf
 }
 
 // refactorWhen waits for a state of a refactor.
-func (g *setRig) refactorWhen(id string, is func(*cloudformation.DescribeStackRefactorOutput) bool) *cloudformation.DescribeStackRefactorOutput {
+func (g *rig) refactorWhen(id string, is func(*cloudformation.DescribeStackRefactorOutput) bool) *cloudformation.DescribeStackRefactorOutput {
 	g.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		r, err := g.DescribeStackRefactor(g.t.Context(), owner, &cloudformation.DescribeStackRefactorInput{StackRefactorId: &id})
-		if err != nil {
+	var found *cloudformation.DescribeStackRefactorOutput
+	g.await("the refactor", func() (string, bool) {
+		var err error
+		if found, err = g.DescribeStackRefactor(g.t.Context(), owner, &cloudformation.DescribeStackRefactorInput{StackRefactorId: &id}); err != nil {
 			g.t.Fatal(err)
 		}
-		if is(r) {
-			return r
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("the refactor is in %s %s", r.Status, r.ExecutionStatus)
-		}
-	}
+		return fmt.Sprint(found.Status, " ", found.ExecutionStatus), is(found)
+	})
+	return found
 }
 
 // executeRefactored executes a refactor and waits for its end.
-func (g *setRig) executeRefactored(id string) *cloudformation.DescribeStackRefactorOutput {
+func (g *rig) executeRefactored(id string) *cloudformation.DescribeStackRefactorOutput {
 	g.t.Helper()
 	if _, err := g.ExecuteStackRefactor(g.t.Context(), owner, &cloudformation.ExecuteStackRefactorInput{StackRefactorId: &id}); err != nil {
 		g.t.Fatal(err)
@@ -70,7 +71,7 @@ func (g *setRig) executeRefactored(id string) *cloudformation.DescribeStackRefac
 }
 
 // actionsOf are the actions of a refactor: "MOVE from/A to/A a-1 AUTO".
-func (g *setRig) actionsOf(id string) string {
+func (g *rig) actionsOf(id string) string {
 	g.t.Helper()
 	out, err := g.ListStackRefactorActions(g.t.Context(), owner, &cloudformation.ListStackRefactorActionsInput{StackRefactorId: &id})
 	if err != nil {
@@ -91,9 +92,9 @@ func (g *setRig) actionsOf(id string) string {
 }
 
 // resourcesOf are the resources of a stack: "A a-1 CREATE_COMPLETE".
-func (g *setRig) has(stack string) string {
+func (g *rig) has(stack string) string {
 	g.t.Helper()
-	out, err := g.DescribeStackResources(g.t.Context(), owner, &cloudformation.DescribeStackResourcesInput{StackName: &stack})
+	out, err := g.stacks.DescribeStackResources(g.t.Context(), owner, &cloudformation.DescribeStackResourcesInput{StackName: &stack})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -104,20 +105,13 @@ func (g *setRig) has(stack string) string {
 	return strings.Join(lines, ", ")
 }
 
-func (g *setRig) same(what, got, want string) {
-	g.t.Helper()
-	if got != want {
-		g.t.Errorf("%s: %s\nwant: %s", what, got, want)
-	}
-}
-
 // TestRefactor moves a resource from one stack to another: the reference to it becomes an
 // export and an import. Afterwards both stacks are updated and deleted.
 func TestRefactor(t *testing.T) {
-	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.create2("from", things("A: {Properties: {Note: n, Secret: s}}", "B: {Properties: {Note: !Ref A}}"))
-		g.create2("to", things("K: {Properties: {Note: k}}"))
-		g.done()
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.create("from", things("A: {Properties: {Note: n, Secret: s}}", "B: {Properties: {Note: !Ref A}}"))
+		g.create("to", things("K: {Properties: {Note: k}}"))
+		g.world.done()
 		from := things("B: {Properties: {Note: !ImportValue the-a}}")
 		to := things("K: {Properties: {Note: k}}", "A: {Properties: {Note: n, Secret: s}}") + "Outputs: {A: {Value: !Ref A, Export: {Name: the-a}}}\n"
 		r := g.refactored(&cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("from", from, "to", to), Description: aws.String("apart")})
@@ -133,7 +127,7 @@ func TestRefactor(t *testing.T) {
 				t.Errorf("the refactors of %s: %s %v", of, encode(shown), err)
 			}
 		}
-		mark, err := g.StackMark(t.Context(), owner.Place, "from")
+		mark, err := g.Mark(t.Context(), owner.Place, "from")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,21 +137,21 @@ func TestRefactor(t *testing.T) {
 		if r.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete || r.ExecutionStatusReason != nil {
 			t.Fatalf("executed: %s", encode(r))
 		}
-		if after, err := g.StackMark(t.Context(), owner.Place, "from"); err != nil || after.Sets == mark.Sets {
-			t.Errorf("the mark has not changed: %+v %v", after, err)
+		if after, err := g.Mark(t.Context(), owner.Place, "from"); err != nil || after == mark {
+			t.Errorf("the mark has not changed: %d %v", after, err)
 		}
-		g.same("calls", g.done(), "")
+		g.same("calls", g.world.done(), "")
 		g.same("from", g.has("from"), "B b-1 CREATE_COMPLETE")
 		g.same("to", g.has("to"), "A a-1 IMPORT_COMPLETE, K k-1 CREATE_COMPLETE")
 		g.expect("from", before, "from UPDATE_IN_PROGRESS (User Initiated)", "A EXPORT_IN_PROGRESS a-1", "A EXPORT_COMPLETE a-1",
 			"from UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "from UPDATE_COMPLETE")
 		g.expect("to", beforeTo, "to UPDATE_IN_PROGRESS (User Initiated)", "A IMPORT_IN_PROGRESS a-1 (Resource import started.)", "A IMPORT_COMPLETE a-1",
 			"to UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "to UPDATE_COMPLETE")
-		g.expectStatus(g.settled("to"), types.StackStatusUpdateComplete, "")
+		g.expectStatus(g.settled("to"), types.StackStatusUpdateComplete)
 		if s := g.settled("to"); len(s.Outputs) != 1 || *s.Outputs[0].OutputValue != "a-1" {
 			t.Errorf("outputs: %s", encode(s.Outputs))
 		}
-		imports, err := g.ListImports(t.Context(), owner, &cloudformation.ListImportsInput{ExportName: aws.String("the-a")})
+		imports, err := g.stacks.ListImports(t.Context(), owner, &cloudformation.ListImportsInput{ExportName: aws.String("the-a")})
 		if err != nil || len(imports.Imports) != 1 || imports.Imports[0] != "from" {
 			t.Errorf("imports: %v %v", imports, err)
 		}
@@ -166,36 +160,36 @@ func TestRefactor(t *testing.T) {
 }
 
 // afterwards updates both stacks of TestRefactor, detects drift and deletes them.
-func (g *setRig) afterwards(from, to string) {
+func (g *rig) afterwards(from, to string) {
 	g.t.Helper()
-	_, err := g.UpdateStack(g.t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("to"), TemplateBody: &to})
+	_, err := g.stacks.UpdateStack(g.t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("to"), TemplateBody: &to})
 	refusedWith(g.t, err, "ValidationError", "No updates are to be performed.")
-	_, err = g.UpdateStack(g.t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("from"), TemplateBody: &from})
+	_, err = g.stacks.UpdateStack(g.t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("from"), TemplateBody: &from})
 	refusedWith(g.t, err, "ValidationError", "No updates are to be performed.")
-	drift, err := g.DetectStackResourceDrift(g.t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("to"), LogicalResourceId: aws.String("A")})
+	drift, err := g.stacks.DetectStackResourceDrift(g.t.Context(), owner, &cloudformation.DetectStackResourceDriftInput{StackName: aws.String("to"), LogicalResourceId: aws.String("A")})
 	if err != nil || drift.StackResourceDrift.StackResourceDriftStatus != types.StackResourceDriftStatusInSync {
 		g.t.Errorf("drift: %s %v", encode(drift), err)
 	}
-	g.expectStatus(g.update(&cloudformation.UpdateStackInput{StackName: aws.String("to"), TemplateBody: aws.String(strings.Replace(to, "Note: n", "Note: other", 1))}), types.StackStatusUpdateComplete, "")
-	g.same("update", g.done(), "UPDATE A")
+	g.update("to", strings.Replace(to, "Note: n", "Note: other", 1))
+	g.same("update", g.world.done(), "UPDATE A")
 	g.world.mu.Lock()
-	last := g.world.seen[len(g.world.seen)-1]
+	last := g.world.last
 	g.world.mu.Unlock()
 	if last.Identifier != "a-1" || last.StackName != "to" || last.SystemTags["aws:cloudformation:stack-name"] != "to" {
 		g.t.Errorf("the update: %s", encode(last))
 	}
-	g.delete(*g.settled("from").StackId, &cloudformation.DeleteStackInput{})
-	g.same("deleted", g.done(), "DELETE B")
-	g.delete(*g.settled("to").StackId, &cloudformation.DeleteStackInput{})
-	g.same("deleted", g.done(), "DELETE A, DELETE K")
-	g.same("left", strings.Join(g.world.ids(), " "), "")
+	g.delete("from")
+	g.same("deleted", g.world.done(), "DELETE B")
+	g.delete("to")
+	g.same("deleted", g.world.done(), "DELETE A, DELETE K")
+	g.same("left", g.world.ids(), "")
 }
 
 // TestRefactorNewStack moves resources into a stack that does not exist yet.
 func TestRefactorNewStack(t *testing.T) {
-	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.create2("from", things("A: {Properties: {Note: !Ref K}}", "B: {Properties: {Note: !Ref A}}", "K: {}")+"Outputs: {K: {Value: !Ref K, Export: {Name: k}}}\n")
-		g.done()
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.create("from", things("A: {Properties: {Note: !Ref K}}", "B: {Properties: {Note: !Ref A}}", "K: {}")+"Outputs: {K: {Value: !Ref K, Export: {Name: k}}}\n")
+		g.world.done()
 		in := &cloudformation.CreateStackRefactorInput{StackDefinitions: definitions(
 			"from", things("K: {}")+"Outputs: {K: {Value: !Ref K, Export: {Name: k}}}\n",
 			"new", things("First: {Properties: {Note: !ImportValue k}}", "B: {Properties: {Note: !Ref First}}"))}
@@ -213,28 +207,25 @@ func TestRefactorNewStack(t *testing.T) {
 		if r = g.executeRefactored(*r.StackRefactorId); r.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete {
 			t.Fatal(encode(r))
 		}
-		g.same("calls", g.done(), "")
+		g.same("calls", g.world.done(), "")
 		g.same("from", g.has("from"), "K k-1 CREATE_COMPLETE")
 		g.same("new", g.has("new"), "B b-1 IMPORT_COMPLETE, First a-1 IMPORT_COMPLETE")
 		g.expect("new", 0, "new REVIEW_IN_PROGRESS (User Initiated)", "new CREATE_IN_PROGRESS (User Initiated)", "B IMPORT_IN_PROGRESS b-1 (Resource import started.)", "B IMPORT_COMPLETE b-1",
 			"First IMPORT_IN_PROGRESS a-1 (Resource import started.)", "First IMPORT_COMPLETE a-1", "new CREATE_COMPLETE")
 		// What depends on what is that of the new templates: B is deleted first.
-		g.delete(*g.settled("new").StackId, &cloudformation.DeleteStackInput{})
-		g.world.mu.Lock()
-		calls := strings.Join(g.world.calls, ", ")
-		g.world.mu.Unlock()
-		g.same("calls", calls, "DELETE B, DELETE First")
+		g.delete("new")
+		g.same("calls", strings.Join(g.world.inOrder(), ", "), "DELETE B, DELETE First")
 	})
 }
 
 // TestRefactorRenames renames resources within one stack, two of them crosswise.
 func TestRefactorRenames(t *testing.T) {
-	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.create2("app", things("A: {Properties: {Note: one}}", "B: {Properties: {Note: two}}", "C: {Properties: {Note: !Ref B}}"))
-		g.done()
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.create("app", things("A: {Properties: {Note: one}}", "B: {Properties: {Note: two}}", "C: {Properties: {Note: !Ref B}}"))
+		g.world.done()
 		r := g.refactored(&cloudformation.CreateStackRefactorInput{
 			StackDefinitions: definitions("app", things("A: {Properties: {Note: two}}", "B: {Properties: {Note: one}}", "D: {Properties: {Note: !Ref A}}")),
-			ResourceMappings: []types.ResourceMapping{mapping("app/A", "app/B"), mapping("app/B", "app/A")},
+			ResourceMappings: []types.ResourceMapping{mapped("app/A", "app/B"), mapped("app/B", "app/A")},
 		})
 		if r.Status != types.StackRefactorStatusCreateComplete {
 			t.Fatal(encode(r))
@@ -242,16 +233,16 @@ func TestRefactorRenames(t *testing.T) {
 		g.same("actions", g.actionsOf(*r.StackRefactorId), "MOVE RESOURCE app/B app/A b-1 MANUAL, MOVE RESOURCE app/A app/B a-1 MANUAL, MOVE RESOURCE app/C app/D c-1 AUTO")
 		g.executeRefactored(*r.StackRefactorId)
 		g.same("app", g.has("app"), "A b-1 IMPORT_COMPLETE, B a-1 IMPORT_COMPLETE, D c-1 IMPORT_COMPLETE")
-		g.same("calls", g.done(), "")
-		g.expectStatus(g.update(&cloudformation.UpdateStackInput{StackName: aws.String("app"), TemplateBody: aws.String(things("A: {Properties: {Note: two}}"))}), types.StackStatusUpdateComplete, "")
-		g.same("left", strings.Join(g.world.ids(), " "), "b-1")
+		g.same("calls", g.world.done(), "")
+		g.update("app", things("A: {Properties: {Note: two}}"))
+		g.same("left", g.world.ids(), "b-1")
 	})
 }
 
 // TestRefactorRefusals are refactors that are refused at the call.
 func TestRefactorRefusals(t *testing.T) {
-	g := &setRig{onSQLite(t), t, owner}
-	g.create2("one", things("A: {}", "B: {Properties: {Note: n}}"))
+	g := onSQLite(t)
+	g.create("one", things("A: {}", "B: {Properties: {Note: n}}"))
 	body := things("A: {}")
 	for _, tc := range []struct {
 		in      cloudformation.CreateStackRefactorInput
@@ -266,11 +257,11 @@ func TestRefactorRefusals(t *testing.T) {
 		{cloudformation.CreateStackRefactorInput{StackDefinitions: []types.StackDefinition{{StackName: aws.String("one")}}}, "Either Template URL or Template Body must be specified."},
 		{cloudformation.CreateStackRefactorInput{StackDefinitions: []types.StackDefinition{{StackName: aws.String("one"), TemplateBody: &body, TemplateURL: aws.String("https://x")}}},
 			"Only one of Template URL or Template Body may be specified."},
-		{cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", body), ResourceMappings: []types.ResourceMapping{mapping("one/A", "two/A")}},
+		{cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", body), ResourceMappings: []types.ResourceMapping{mapped("one/A", "two/A")}},
 			"Stack [two] of the resource mappings is not in the stack definitions."},
 		{cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", body), ResourceMappings: []types.ResourceMapping{{}}},
 			"A resource mapping must have the stack name and the logical resource id of its source and of its destination."},
-		{cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", body), ResourceMappings: []types.ResourceMapping{mapping("one/A", "one/C"), mapping("one/A", "one/D")}},
+		{cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", body), ResourceMappings: []types.ResourceMapping{mapped("one/A", "one/C"), mapped("one/A", "one/D")}},
 			"A resource must not be the source or the destination of more than one resource mapping."},
 	} {
 		_, err := g.CreateStackRefactor(t.Context(), owner, &tc.in)
@@ -297,12 +288,12 @@ func TestRefactorRefusals(t *testing.T) {
 
 // TestRefactorFailures are refactors that are accepted and cannot be made.
 func TestRefactorFailures(t *testing.T) {
-	g := &setRig{onSQLite(t), t, owner}
-	g.create2("one", things("A: {Properties: {Note: a}}", "B: {Properties: {Note: same}}", "C: {Properties: {Note: same}}", "K: {}",
+	g := onSQLite(t)
+	g.create("one", things("A: {Properties: {Note: a}}", "B: {Properties: {Note: same}}", "C: {Properties: {Note: same}}", "K: {}",
 		"F: {Type: Acme::Test::Fixed}", "N: {Type: Acme::Test::Named, Properties: {Name: named}}", "H: {Type: AWS::CloudFormation::WaitConditionHandle}")+
 		"Parameters: {P: {Type: String, Default: p}}\nOutputs: {A: {Value: !Ref A, Export: {Name: used}}}\n")
-	g.create2("two", things("X: {Properties: {Note: x}}"))
-	g.create2("user", things("U: {Properties: {Note: !ImportValue used}}")+"Outputs: {U: {Value: u, Export: {Name: taken}}}\n")
+	g.create("two", things("X: {Properties: {Note: x}}"))
+	g.create("user", things("U: {Properties: {Note: !ImportValue used}}")+"Outputs: {U: {Value: u, Export: {Name: taken}}}\n")
 	const head = "Parameters: {P: {Type: String, Default: p}}\n"
 	const out = "Outputs: {A: {Value: !Ref A, Export: {Name: used}}}\n"
 	all := map[string]string{
@@ -336,11 +327,11 @@ func TestRefactorFailures(t *testing.T) {
 		"own type":           {one: one("H") + out, two: two("H: {Type: AWS::CloudFormation::WaitConditionHandle}"), reason: "ONE: Stack Refactor does not support AWS::CloudFormation::WaitConditionHandle."},
 		"tags":               {one: one("N") + out, two: two("N: {Type: Acme::Test::Named, Properties: {Name: named}}"), reason: "ONE: Stack Refactor does not support Acme::Test::Named because the resource type does not allow tag updates after creation."},
 		"ambiguous":          {one: one("BC") + out, two: two("Y: {Properties: {Note: same}}", "Z: {Properties: {Note: same}}"), reason: "TWO: The resources [Y, Z] have several possible sources. Specify them in the resources mapping."},
-		"unmoved":            {one: one("") + out, two: two("Y: {Properties: {Note: same}}"), mappings: []types.ResourceMapping{mapping("one/B", "two/Y")}, reason: "ONE: The resource B defined in the resources mapping did no move from its original stack one. Review your stack template desired state."},
-		"unmoved elsewhere":  {one: one("") + out, two: two("Y: {}"), mappings: []types.ResourceMapping{mapping("user/U", "two/Y")}, reason: "TWO: The resource U defined in the resources mapping did no move from its original stack user. Review your stack template desired state."},
-		"mapped source":      {one: one("") + out, two: two("Y: {}"), mappings: []types.ResourceMapping{mapping("one/Q", "two/Y")}, reason: "ONE: The resource Q defined in the resources mapping does not exist in stack one."},
-		"mapped destination": {one: one("K") + out, two: two(), mappings: []types.ResourceMapping{mapping("one/K", "two/Y")}, reason: "TWO: The resource Y defined in the resources mapping does not exist in the template of stack two."},
-		"another type":       {one: one("K") + out, two: two("Y: {Type: Acme::Test::Remade}"), mappings: []types.ResourceMapping{mapping("one/K", "two/Y")}, reason: "TWO: Stack Refactor does not support modification of resources: [Y]."},
+		"unmoved":            {one: one("") + out, two: two("Y: {Properties: {Note: same}}"), mappings: []types.ResourceMapping{mapped("one/B", "two/Y")}, reason: "ONE: The resource B defined in the resources mapping did no move from its original stack one. Review your stack template desired state."},
+		"unmoved elsewhere":  {one: one("") + out, two: two("Y: {}"), mappings: []types.ResourceMapping{mapped("user/U", "two/Y")}, reason: "TWO: The resource U defined in the resources mapping did no move from its original stack user. Review your stack template desired state."},
+		"mapped source":      {one: one("") + out, two: two("Y: {}"), mappings: []types.ResourceMapping{mapped("one/Q", "two/Y")}, reason: "ONE: The resource Q defined in the resources mapping does not exist in stack one."},
+		"mapped destination": {one: one("K") + out, two: two(), mappings: []types.ResourceMapping{mapped("one/K", "two/Y")}, reason: "TWO: The resource Y defined in the resources mapping does not exist in the template of stack two."},
+		"another type":       {one: one("K") + out, two: two("Y: {Type: Acme::Test::Remade}"), mappings: []types.ResourceMapping{mapped("one/K", "two/Y")}, reason: "TWO: Stack Refactor does not support modification of resources: [Y]."},
 		"export in use":      {one: one("K"), two: two("K: {}"), reason: "ONE: Export used cannot be deleted as it is in use by user"},
 		"export changed":     {one: one("K") + strings.Replace(out, "!Ref A", "!Ref B", 1), two: two("K: {}"), reason: "ONE: Export used cannot be updated as it is in use by user"},
 		"export taken":       {one: one("K") + out, two: two("K: {}") + "Outputs: {K: {Value: !Ref K, Export: {Name: taken}}}\n", reason: "TWO: Export with name taken is already exported by stack USER."},
@@ -354,7 +345,7 @@ func TestRefactorFailures(t *testing.T) {
 		"no resources":     {one: one("K") + out, two: "Conditions: {C: !Equals [a, b]}\nResources: {X: {Type: Acme::Test::Thing, Condition: C}}\n", creates: true, reason: "NEW: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := &setRig{g.rig, t, owner}
+			g := &rig{g.Engine, g.stacks, t, g.world}
 			second := "two"
 			if tc.creates {
 				second = "new"
@@ -374,7 +365,7 @@ func TestRefactorFailures(t *testing.T) {
 				if r.StackIds[1] != "new" {
 					t.Errorf("ids: %v", r.StackIds)
 				}
-				if _, err := g.DescribeStacks(t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: &second}); err == nil {
+				if _, err := g.stacks.DescribeStacks(t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: &second}); err == nil {
 					t.Error("a refactor that failed made a stack")
 				}
 			}
@@ -388,25 +379,36 @@ func TestRefactorFailures(t *testing.T) {
 	}
 }
 
+// TestRefactorOfNestedStacks refuses to rename a nested stack.
+func TestRefactorOfNestedStacks(t *testing.T) {
+	g := onSQLite(t)
+	const nested = "{Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: 'https://t/x'}}"
+	g.create("one", things("A: {}", "N: "+nested))
+	r := g.refactored(&cloudformation.CreateStackRefactorInput{
+		StackDefinitions: definitions("one", things("A: {}", "M: "+nested)), ResourceMappings: []types.ResourceMapping{mapped("one/N", "one/M")},
+	})
+	g.same("reason", aws.ToString(r.StatusReason), *g.settled("one").StackId+": Stack Refactor does not support AWS::CloudFormation::Stack.")
+}
+
 // TestRefactorStates are stacks that cannot be refactored as they are, and refactors that
 // something else has made obsolete.
 func TestRefactorStates(t *testing.T) {
-	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.create2("one", things("A: {}", "B: {}"))
-		g.create2("two", things("X: {}"))
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.create("one", things("A: {}", "B: {}"))
+		g.create("two", things("X: {}"))
 		in := &cloudformation.CreateStackRefactorInput{StackDefinitions: definitions("one", things("B: {}"), "two", things("X: {}", "A: {}"))}
 		r := g.refactored(in)
 		if r.Status != types.StackRefactorStatusCreateComplete {
 			t.Fatal(encode(r))
 		}
 		// A change set that was there is obsolete after the execution, and a refactor after an update.
-		g.update(&cloudformation.UpdateStackInput{StackName: aws.String("two"), TemplateBody: aws.String(things("X: {Properties: {Note: n}}"))})
+		g.update("two", things("X: {Properties: {Note: n}}"))
 		r = g.refactorWhen(*r.StackRefactorId, func(*cloudformation.DescribeStackRefactorOutput) bool { return true })
 		if r.Status != types.StackRefactorStatusCreateComplete || r.ExecutionStatus != types.StackRefactorExecutionStatusObsolete ||
 			aws.ToString(r.ExecutionStatusReason) != *g.settled("two").StackId+": Stack was updated." {
 			t.Errorf("obsolete: %s", encode(r))
 		}
-		if _, err := g.SetStackPolicy(t.Context(), owner, &cloudformation.SetStackPolicyInput{
+		if _, err := g.stacks.SetStackPolicy(t.Context(), owner, &cloudformation.SetStackPolicyInput{
 			StackName: aws.String("two"), StackPolicyBody: aws.String(`{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`),
 		}); err != nil {
 			t.Fatal(err)
@@ -415,7 +417,7 @@ func TestRefactorStates(t *testing.T) {
 		g.same("policy", aws.ToString(r.StatusReason), *g.settled("two").StackId+": Stack Refactor does not support stacks with a stack policy.")
 		hold := make(chan struct{})
 		g.world.script("UPDATE A", behavior{hold: hold})
-		if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("one"), TemplateBody: aws.String(things("A: {Properties: {Note: n}}", "B: {}"))}); err != nil {
+		if _, err := g.stacks.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("one"), TemplateBody: aws.String(things("A: {Properties: {Note: n}}", "B: {}"))}); err != nil {
 			t.Fatal(err)
 		}
 		r = g.refactored(in)
@@ -436,8 +438,8 @@ func TestRefactorStates(t *testing.T) {
 // TestRefactorRollsBack executes refactors whose resources are gone, or whose exports somebody
 // else has taken meanwhile.
 func TestRefactorRollsBack(t *testing.T) {
-	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.create2("one", things("A: {}", "B: {Properties: {Note: b}}"))
+	eachStore(t, func(t *testing.T, g *rig) {
+		g.create("one", things("A: {}", "B: {Properties: {Note: b}}"))
 		create := func() *cloudformation.DescribeStackRefactorOutput {
 			return g.refactored(&cloudformation.CreateStackRefactorInput{EnableStackCreation: aws.Bool(true), StackDefinitions: definitions(
 				"one", things("B: {Properties: {Note: b}}"), "new", things("A: {}")+"Outputs: {A: {Value: !Ref A, Export: {Name: e}}}\n")})
@@ -453,28 +455,28 @@ func TestRefactorRollsBack(t *testing.T) {
 		g.expect("one", from, "one UPDATE_IN_PROGRESS (User Initiated)", "one UPDATE_ROLLBACK_IN_PROGRESS ("+one+": a-1 is gone)",
 			"one UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "one UPDATE_ROLLBACK_COMPLETE")
 		g.same("one", g.has("one"), "A a-1 CREATE_COMPLETE, B b-1 CREATE_COMPLETE")
-		template, err := g.GetTemplate(t.Context(), owner, &cloudformation.GetTemplateInput{StackName: &one})
+		template, err := g.stacks.GetTemplate(t.Context(), owner, &cloudformation.GetTemplateInput{StackName: &one})
 		if err != nil || !strings.Contains(*template.TemplateBody, "A:") {
 			t.Errorf("the template: %s %v", encode(template), err)
 		}
-		g.expectStatus(g.settled("new"), types.StackStatusRollbackComplete, "")
-		g.delete(*g.settled("new").StackId, &cloudformation.DeleteStackInput{})
+		g.expectStatus(g.settled("new"), types.StackStatusRollbackComplete)
+		g.delete("new")
 		r = create()
-		g.create2("taker", things("T: {}")+"Outputs: {T: {Value: t, Export: {Name: e}}}\n")
+		g.create("taker", things("T: {}")+"Outputs: {T: {Value: t, Export: {Name: e}}}\n")
 		r = g.executeRefactored(*r.StackRefactorId)
 		if want := r.StackIds[1] + ": Export with name e is already exported by stack " + *g.settled("taker").StackId + "."; aws.ToString(r.ExecutionStatusReason) != want {
 			t.Errorf("taken: %s\nwant %s", encode(r), want)
 		}
-		g.delete(*g.settled("new").StackId, &cloudformation.DeleteStackInput{})
-		g.delete(one, &cloudformation.DeleteStackInput{})
-		g.same("left", strings.Join(g.world.ids(), " "), "t-1")
+		g.delete("new")
+		g.delete(one)
+		g.same("left", g.world.ids(), "t-1")
 	})
 }
 
 // TestRefactorIsAlone holds off what would disturb an execution.
 func TestRefactorIsAlone(t *testing.T) {
-	g := &setRig{onSQLite(t), t, owner}
-	g.create2("one", things("A: {}", "B: {Properties: {Note: b}}"))
+	g := onSQLite(t)
+	g.create("one", things("A: {}", "B: {Properties: {Note: b}}"))
 	r := g.refactored(&cloudformation.CreateStackRefactorInput{EnableStackCreation: aws.Bool(true), StackDefinitions: definitions(
 		"one", things("B: {Properties: {Note: b}}"), "new", things("A: {}"))})
 	hold := make(chan struct{})
@@ -482,11 +484,11 @@ func TestRefactorIsAlone(t *testing.T) {
 	if _, err := g.ExecuteStackRefactor(t.Context(), owner, &cloudformation.ExecuteStackRefactorInput{StackRefactorId: r.StackRefactorId}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: aws.String("one")})
+	_, err := g.stacks.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: aws.String("one")})
 	refusedWith(t, err, "ValidationError", "CancelUpdateStack cannot be called from current stack status")
-	_, err = g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: aws.String("new")})
+	_, err = g.stacks.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: aws.String("new")})
 	refusedWith(t, err, "ValidationError", "Stack [new] cannot be deleted while in status CREATE_IN_PROGRESS")
-	_, err = g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: aws.String("one")})
+	_, err = g.stacks.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: aws.String("one")})
 	refusedWith(t, err, "ValidationError", "Stack [one] cannot be deleted while in status UPDATE_IN_PROGRESS")
 	_, err = g.ExecuteStackRefactor(t.Context(), owner, &cloudformation.ExecuteStackRefactorInput{StackRefactorId: r.StackRefactorId})
 	refusedWith(t, err, "ValidationError", fmt.Sprintf("StackRefactor [%s] cannot be executed in its current execution status of [EXECUTE_IN_PROGRESS]", *r.StackRefactorId))
@@ -495,4 +497,62 @@ func TestRefactorIsAlone(t *testing.T) {
 		return r.ExecutionStatus == types.StackRefactorExecutionStatusExecuteComplete
 	})
 	g.same("new", g.has("new"), "A a-1 IMPORT_COMPLETE")
+}
+
+const gaveUp = "Internal failure: the content is larger than 7 bytes"
+
+// breaks has runs of the worker fail with a permanent error: those with the numbers from first to last,
+// counted from now.
+func (g *rig) breaks(first, last int64) (heal func()) {
+	g.t.Helper()
+	if err := g.store.StopWork(); err != nil {
+		g.t.Fatal(err)
+	}
+	var runs atomic.Int64
+	healed := &atomic.Bool{}
+	g.work(func(workers map[string]store.Worker) {
+		worker := workers[wakeKind]
+		run := worker.Run
+		worker.Run = func(ctx context.Context, id string) (time.Time, error) {
+			if n := runs.Add(1); first <= n && n <= last && !healed.Load() {
+				return time.Time{}, &store.TooLargeError{Max: 7}
+			}
+			return run(ctx, id)
+		}
+		workers[wakeKind] = worker
+	})
+	return func() { healed.Store(true) }
+}
+
+// TestGiveUpRefactor fails a stack refactor, rolls its execution back, and ends a rollback that fails, too.
+func TestGiveUpRefactor(t *testing.T) {
+	g := onSQLite(t)
+	g.create("from", things("A: {}", "B: {Properties: {Note: b}}"))
+	g.create("to", things("K: {}"))
+	create := func() *cloudformation.DescribeStackRefactorOutput {
+		return g.refactored(&cloudformation.CreateStackRefactorInput{
+			StackDefinitions: definitions("from", things("B: {Properties: {Note: b}}"), "to", things("K: {}", "A: {}"))})
+	}
+	g.breaks(1, 1)
+	if r := create(); r.Status != types.StackRefactorStatusCreateFailed || aws.ToString(r.StatusReason) != gaveUp {
+		t.Errorf("the creation: %s", encode(r))
+	}
+	for _, tc := range []struct {
+		last int64
+		want types.StackRefactorExecutionStatus
+	}{
+		{1, types.StackRefactorExecutionStatusRollbackComplete},
+		{1 << 40, types.StackRefactorExecutionStatusRollbackFailed}, // its stacks cannot be updated after it
+	} {
+		r := create()
+		heal := g.breaks(1, tc.last)
+		r = g.executeRefactored(*r.StackRefactorId)
+		heal()
+		if r.ExecutionStatus != tc.want || aws.ToString(r.ExecutionStatusReason) != gaveUp {
+			t.Errorf("the execution, want %s: %s", tc.want, encode(r))
+		}
+		g.settled("from")
+		g.settled("to")
+		g.same("from", g.has("from"), "A a-1 CREATE_COMPLETE, B b-1 CREATE_COMPLETE")
+	}
 }
