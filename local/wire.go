@@ -119,11 +119,14 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 
 	// What depends on each other in both directions.
-	delegates, err = c.delegates(ctx, shelf, objects, []operation.Types{own, shelf}, operations)
+	delegates, err = c.delegates(ctx, shelf, objects, operations)
 	if err != nil {
 		return err
 	}
-	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred}
+	*types = operation.Catalog{
+		Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf,
+		Left: []operation.Types{own.Left(), delegates.Left()}, Preferred: shelf.Preferred, Where: delegates.Where,
+	}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())

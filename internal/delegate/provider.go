@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,8 +23,13 @@ import (
 // pendingDelay is how long a stack that takes longer than a call waits is left alone.
 const pendingDelay = time.Second
 
-// Call implements operation.Provider. A resource that was not delegated is passed on to who made it.
+// Call implements operation.Provider. It returns operation.ErrElsewhere for a resource that was not delegated, and for a
+// create that another provider began.
 func (d *Delegates) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	rule := d.rule(request.Type)
+	if rule == nil && !d.uses(request.Type) {
+		return operation.Progress{}, operation.ErrElsewhere
+	}
 	typ, err := d.config.Schema(ctx, request.Type)
 	if err != nil {
 		return operation.Progress{}, err
@@ -36,21 +40,24 @@ func (d *Delegates) Call(ctx context.Context, request operation.Request) (operat
 	} else {
 		row, err = d.locate(ctx, typ, request)
 	}
-	if err != nil {
+	own := request.Callback == nil || callbackOf(request).Delegated
+	switch {
+	case err != nil:
 		return operation.Progress{}, err
-	}
-	if row == nil && (request.Action != invoke.Create || request.Callback != nil || d.rule(request.Type) == nil) {
-		return d.elsewhere(ctx, request)
+	case row == nil && (request.Action != invoke.Create || rule == nil || !own):
+		return operation.Progress{}, operation.ErrElsewhere
+	case row == nil:
+		request.Callback = nil // nothing was created that it could be about
 	}
 	progress, err := d.call(ctx, typ, row, request)
 	var f *fault
 	switch {
 	case errors.Is(err, errPending):
-		callback := pending
-		if errors.Is(err, errUpdating) || updating(request) {
-			callback = pendingUpdate
+		next := pending
+		if errors.Is(err, errUpdating) || callbackOf(request).Updating {
+			next = pendingUpdate
 		}
-		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(callback)}, nil
+		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(next)}, nil
 	case errors.As(err, &f):
 		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(f.code), Message: hide(request, f.message)}, nil
 	}
@@ -64,12 +71,18 @@ const (
 	pendingUpdate = `{"delegated":true,"updating":true}`
 )
 
-// updating reports whether an earlier call of an operation sent the update that it waits for.
-func updating(request operation.Request) bool {
-	var callback struct {
-		Updating bool `json:"updating"`
+// A callback is what a call that waits leaves for the next one.
+type callback struct {
+	Delegated bool `json:"delegated"`
+	Updating  bool `json:"updating"`
+}
+
+// callbackOf returns the callback of an earlier call, the zero value if that was made by another provider.
+func callbackOf(request operation.Request) (c callback) {
+	if json.Unmarshal(request.Callback, &c) != nil {
+		return callback{}
 	}
-	return json.Unmarshal(request.Callback, &callback) == nil && callback.Updating
+	return c
 }
 
 // hide removes the secrets of a request from what an emulator says.
@@ -79,30 +92,6 @@ func hide(request operation.Request, text string) string {
 		hidden.AddFor(why, values...)
 	}
 	return hidden.Hide(text)
-}
-
-// elsewhere has the call made by who would provide the type without delegates.
-func (d *Delegates) elsewhere(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	last := operation.Progress{
-		Status: cfn.OperationStatusFailed, ErrorCode: string(invoke.NotFound),
-		Message: fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", request.Type, request.Identifier),
-	}
-	for _, types := range d.config.Else {
-		typ, err := types.Type(ctx, request.Caller, request.Type, "")
-		var unknown *operation.UnknownTypeError
-		if errors.As(err, &unknown) {
-			continue
-		}
-		if err != nil {
-			return operation.Progress{}, err
-		}
-		progress, err := typ.Provider.Call(ctx, request)
-		if err != nil || progress.Status != cfn.OperationStatusFailed || progress.ErrorCode != string(invoke.NotFound) {
-			return progress, err
-		}
-		last = progress
-	}
-	return last, nil
 }
 
 // A call is one call on one resource in an emulator.
@@ -225,9 +214,7 @@ func (c *call) create(ctx context.Context) (operation.Progress, error) {
 			err = c.finish(ctx, properties, sent, stack)
 		}
 	}
-	if !errors.Is(err, errPending) {
-		done()
-	}
+	done(err)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -367,7 +354,7 @@ func (c *call) refOf(model map[string]any, ref string) string {
 // withAttributes updates a stack so that it has outputs for attributes. One that does not exist fails the update,
 // is noted and left out; then the others are tried again. For any other failure there are none.
 func (c *call) withAttributes(ctx context.Context, properties map[string]any, wanted []attribute, stack *remote) (*remote, []attribute, error) {
-	if updating(c.request) && stack.status != string(cfn.StackStatusUpdateComplete) {
+	if callbackOf(c.request).Updating && stack.status != string(cfn.StackStatusUpdateComplete) {
 		reason := c.emulator.why(ctx, c.client, stack)
 		if !missingAttribute.MatchString(reason) {
 			c.warnOfAttributes(ctx, reason)
@@ -512,11 +499,7 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 	}
 	kept := c.reset(properties, before)
 	sent, done, err := c.staged(ctx, properties)
-	defer func() {
-		if !errors.Is(err, errPending) {
-			done()
-		}
-	}()
+	defer func() { done(err) }()
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -526,7 +509,7 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 		return operation.Progress{}, err
 	}
 	changed, after := true, stack
-	if !updating(c.request) {
+	if !callbackOf(c.request).Updating {
 		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
 			return operation.Progress{}, err
 		}
@@ -545,7 +528,10 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 		return operation.Progress{}, faultf(generalServiceException, "The emulator at %s replaced the resource %s by %s instead of updating it.", c.emulator.url, c.row.Physical, ref)
 	}
 	ignored, err := c.ignored(ctx, after, before, properties)
-	if err != nil {
+	switch {
+	case errors.Is(err, errPending) && changed:
+		return operation.Progress{}, errUpdating
+	case err != nil:
 		return operation.Progress{}, err
 	}
 	if len(ignored) > 0 && !c.request.Rollback {
