@@ -503,6 +503,57 @@ func TestSecretsAndFunctions(t *testing.T) {
 	}
 }
 
+// TestAttributesOfSomeResources checks attributes that a resource only has with some properties: that another one lacks
+// them says nothing, and an update may add and remove them.
+func TestAttributesOfSomeResources(t *testing.T) {
+	for _, slow := range []int{0, 20} {
+		t.Run(fmt.Sprint(slow), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, fixtures.Stores(t)[0])
+			b.fake.Needs["Endpoint.Address"] = "Policy"
+			with, without := map[string]any{"QueueName": "with", "Policy": map[string]any{"a": "b"}}, map[string]any{"QueueName": "without"}
+			other := b.must(request(invoke.Create, "c1", "", without))
+			made := b.must(request(invoke.Create, "c2", "", with))
+			address := func(p operation.Progress) any {
+				endpoint, _ := p.Model["Endpoint"].(map[string]any)
+				return endpoint["Address"]
+			}
+			if address(other) != nil || address(made) != "Endpoint.Address of with" {
+				t.Errorf("%v, %v", other.Model, made.Model)
+			}
+			without["QueueName"] = "with"
+			removed := b.must(request(invoke.Update, "u1", made.Identifier, without))
+			without["Size"] = 3
+			changed := b.must(request(invoke.Update, "u2", made.Identifier, without))
+			b.fake.Slow["UpdateStack"] = slow
+			added := b.must(request(invoke.Update, "u3", made.Identifier, with))
+			if address(removed) != nil || address(changed) != nil || address(added) != "Endpoint.Address of with" || changed.Model["Arn"] != "Arn of with" {
+				t.Errorf("%v, %v, %v", removed.Model, changed.Model, added.Model)
+			}
+			b.fake.Slow["UpdateStack"], b.fake.Refuses = 0, "too large" // what is refused is not taken for an attribute
+			with["Size"], with["Policy"] = 9, nil
+			b.fails(request(invoke.Update, "u4", made.Identifier, with), "GeneralServiceException", "too large")
+		})
+	}
+}
+
+// TestChangedSecret checks that an update is sent in which only a secret differs.
+func TestChangedSecret(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	with := func(action invoke.Action, token, identifier, password string) operation.Request {
+		r := request(action, token, identifier, map[string]any{"QueueName": "orders", "Password": password})
+		r.Secrets = map[secret.Reason][]string{"": {password}}
+		return r
+	}
+	made := b.must(with(invoke.Create, "c1", "", "hunter2"))
+	b.must(with(invoke.Update, "u1", made.Identifier, "hunter3"))
+	for _, s := range b.fake.Stacks {
+		if s.Resource == "orders" && s.Parameters["Secret0"] != "hunter3" {
+			t.Errorf("%v", s.Parameters)
+		}
+	}
+}
+
 // TestFiles checks that files of this server are copied for the emulator, and not left there.
 func TestFiles(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])

@@ -54,7 +54,10 @@ func (d *Delegates) Call(ctx context.Context, request operation.Request) (operat
 	switch {
 	case errors.Is(err, errPending):
 		next := pending
-		if errors.Is(err, errUpdating) || callbackOf(request).Updating {
+		switch sent := callbackOf(request); {
+		case errors.Is(err, errAttributes), sent.Attributes:
+			next = pendingAttributes
+		case errors.Is(err, errUpdating), sent.Updating:
 			next = pendingUpdate
 		}
 		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(next)}, nil
@@ -64,17 +67,19 @@ func (d *Delegates) Call(ctx context.Context, request operation.Request) (operat
 	return progress, err
 }
 
-// The callbacks of calls that wait for a stack. With pendingUpdate, the update of the stack was sent: the next call
-// reads how it ended and does not send it again.
+// The callbacks of calls that wait for a stack. With pendingUpdate, the update of the resource was sent, with
+// pendingAttributes one for its attributes, too: the next call reads how it ended and does not send it again.
 const (
-	pending       = `{"delegated":true}`
-	pendingUpdate = `{"delegated":true,"updating":true}`
+	pending           = `{"delegated":true}`
+	pendingUpdate     = `{"delegated":true,"updating":true}`
+	pendingAttributes = `{"delegated":true,"updating":true,"attributes":true}`
 )
 
 // A callback is what a call that waits leaves for the next one.
 type callback struct {
-	Delegated bool `json:"delegated"`
-	Updating  bool `json:"updating"`
+	Delegated  bool `json:"delegated"`
+	Updating   bool `json:"updating"`
+	Attributes bool `json:"attributes"`
 }
 
 // callbackOf returns the callback of an earlier call, the zero value if that was made by another provider.
@@ -325,9 +330,7 @@ func (c *call) created(ctx context.Context, properties map[string]any) (*remote,
 
 // complete adds the attributes of a resource that was created, and ends its create.
 func (c *call) complete(ctx context.Context, properties, sent map[string]any, stack *remote) error {
-	lacking := c.emulator.lacking(c.request.Type)
-	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { return lacking[a.name] })
-	stack, found, err := c.withAttributes(ctx, sent, wanted, stack)
+	stack, found, err := c.withAttributes(ctx, properties, sent, stack)
 	if err != nil {
 		return err
 	}
@@ -351,19 +354,23 @@ func (c *call) refOf(model map[string]any, ref string) string {
 	return ref
 }
 
-// withAttributes updates a stack so that it has outputs for attributes. One that does not exist fails the update,
-// is noted and left out; then the others are tried again. For any other failure there are none.
-func (c *call) withAttributes(ctx context.Context, properties map[string]any, wanted []attribute, stack *remote) (*remote, []attribute, error) {
-	if callbackOf(c.request).Updating && stack.status != string(cfn.StackStatusUpdateComplete) {
+// withAttributes updates a stack so that it has outputs for the attributes of its resource. One that does not exist fails
+// the update, is noted and left out; then the others are tried again. For any other failure there are none. Sent are
+// the properties as they were sent.
+func (c *call) withAttributes(ctx context.Context, properties, sent map[string]any, stack *remote) (*remote, []attribute, error) {
+	shape := shapeOf(c.typ, properties)
+	lacking := c.emulator.lacking(shape)
+	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { return lacking[a.name] })
+	if callbackOf(c.request).Attributes && stack.status != string(cfn.StackStatusUpdateComplete) {
 		reason := c.emulator.why(ctx, c.client, stack)
 		if !missingAttribute.MatchString(reason) {
 			c.warnOfAttributes(ctx, reason)
 			return stack, nil, nil
 		}
-		wanted = c.without(wanted, reason)
+		wanted = c.without(shape, wanted, reason)
 	}
 	for len(wanted) > 0 {
-		text, err := stackOf(c.request, c.row.owner(), properties, wanted)
+		text, err := stackOf(c.request, c.row.owner(), sent, wanted)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -376,11 +383,13 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			}
 			reason = refused.message
 		} else {
-			after, err := c.emulator.updated(ctx, c.client, stack.id)
-			if err != nil {
+			after, err := c.emulator.settle(ctx, c.client, stack.id)
+			switch {
+			case errors.Is(err, errPending):
+				return nil, nil, errAttributes
+			case err != nil:
 				return nil, nil, err
-			}
-			if after == nil {
+			case after == nil:
 				return nil, nil, c.gone(ctx)
 			}
 			if !changed || after.status == string(cfn.StackStatusUpdateComplete) {
@@ -389,7 +398,7 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			reason = c.emulator.why(ctx, c.client, after)
 		}
 		before := len(wanted)
-		if wanted = c.without(wanted, reason); len(wanted) == before {
+		if wanted = c.without(shape, wanted, reason); len(wanted) == before {
 			c.warnOfAttributes(ctx, reason)
 			break
 		}
@@ -398,12 +407,12 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 }
 
 // without notes and leaves out the attribute that an update failed for, if that is the reason.
-func (c *call) without(wanted []attribute, reason string) []attribute {
+func (c *call) without(shape string, wanted []attribute, reason string) []attribute {
 	match := missingAttribute.FindStringSubmatch(reason)
 	if match == nil {
 		return wanted
 	}
-	c.emulator.lack(c.request.Type, match[1])
+	c.emulator.lack(shape, match[1])
 	return slices.DeleteFunc(wanted, func(a attribute) bool { return a.name == match[1] })
 }
 
@@ -503,27 +512,10 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { _, found := a.at.Find(before); return !found })
-	text, err := stackOf(c.request, c.row.owner(), sent, wanted)
+	after, model, changed, err := c.changed(ctx, stack, before, properties, sent)
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	changed, after := true, stack
-	if !callbackOf(c.request).Updating {
-		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
-			return operation.Progress{}, err
-		}
-		after, err = c.emulator.updated(ctx, c.client, stack.id)
-	}
-	switch {
-	case err != nil:
-		return operation.Progress{}, err
-	case after == nil:
-		return operation.Progress{}, c.gone(ctx)
-	case changed && after.status != string(cfn.StackStatusUpdateComplete):
-		return operation.Progress{}, faultf(generalServiceException, "%s", c.emulator.why(ctx, c.client, after))
-	}
-	model := readOutputs(c.typ, maps.Clone(properties), after.outputs, wanted)
 	if ref := c.refOf(model, after.outputs[refOutput]); ref != c.row.Physical {
 		return operation.Progress{}, faultf(generalServiceException, "The emulator at %s replaced the resource %s by %s instead of updating it.", c.emulator.url, c.row.Physical, ref)
 	}
@@ -545,6 +537,49 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 		return operation.Progress{}, err
 	}
 	return c.succeed(model)
+}
+
+// changed updates the stack of a resource, and returns it with the new model. It reports false if nothing differed.
+// Properties that come or go may change which attributes exist: these are then read by an update of their own.
+func (c *call) changed(ctx context.Context, stack *remote, before, properties, sent map[string]any) (after *remote, model map[string]any, changed bool, err error) {
+	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { _, found := a.at.Find(before); return !found })
+	differs := shapeOf(c.typ, properties) != shapeOf(c.typ, before)
+	if differs {
+		wanted = nil
+	}
+	after, changed = stack, true
+	progress := callbackOf(c.request)
+	if !progress.Updating {
+		text, err := stackOf(c.request, c.row.owner(), sent, wanted)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
+			return nil, nil, false, err
+		}
+		if after, err = c.emulator.updated(ctx, c.client, stack.id); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	switch {
+	case after == nil:
+		return nil, nil, false, c.gone(ctx)
+	case changed && after.status != string(cfn.StackStatusUpdateComplete) && !progress.Attributes:
+		return nil, nil, false, faultf(generalServiceException, "%s", c.emulator.why(ctx, c.client, after))
+	}
+	model = maps.Clone(properties)
+	if differs {
+		if after, wanted, err = c.withAttributes(ctx, properties, sent, after); err != nil {
+			return nil, nil, false, err
+		}
+		lacking := c.emulator.lacking(shapeOf(c.typ, properties))
+		for _, a := range attributesOf(c.typ) {
+			if value, found := a.at.Find(before); found && !lacking[a.name] { // in case that they could not be read
+				model, _ = invoke.Put(model, a.at, value).(map[string]any)
+			}
+		}
+	}
+	return after, readOutputs(c.typ, model, after.outputs, wanted), changed, nil
 }
 
 // reset sets the defaults of properties that the update leaves out: an emulator would keep their values. It
