@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/delegate"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
@@ -500,6 +501,43 @@ func TestSecretsAndFunctions(t *testing.T) {
 		"have 60":            map[string]any{"a": strings.Repeat("x", 60000)},
 	} {
 		b.fails(request(invoke.Create, "c"+text, "", map[string]any{"Policy": policy}), "InvalidRequest", text)
+	}
+}
+
+// TestFunctions checks that functions in an emulator are found and invoked there, those of the account.
+func TestFunctions(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	b.rules = []string{"AWS::Lambda::*=" + b.fake.URL}
+	b.restart()
+	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "greet"})
+	r.Type = "AWS::Lambda::Function"
+	made := b.must(r)
+	other := caller
+	other.Account = "444455556666"
+	for _, of := range []struct {
+		caller          awswire.Caller
+		name, qualifier string
+		want            string
+	}{
+		{caller, made.Identifier, "", `"111122223333 /2015-03-31/functions/` + made.Identifier + `/invocations "`},
+		{caller, made.Identifier, "2", `"111122223333 /2015-03-31/functions/` + made.Identifier + `:2/invocations "`},
+		{caller, "other", "", ""}, {other, made.Identifier, "", ""},
+	} {
+		function, err := b.Function(t.Context(), of.caller, of.name, of.qualifier)
+		switch {
+		case err != nil, (function == nil) != (of.want == ""):
+			t.Errorf("%+v: %v, %v", of, function, err)
+		case function != nil:
+			if result, err := function.Invoke(t.Context(), []byte("{}")); err != nil || string(result.Payload) != of.want {
+				t.Errorf("%+v: %s, %v", of, result.Payload, err)
+			}
+		}
+	}
+	b.rules = nil
+	b.restart()
+	var refused *lambda.RefusedError
+	if _, err := b.Function(t.Context(), caller, made.Identifier, ""); !errors.As(err, &refused) || !strings.Contains(refused.Message, "start cfn serve with --delegate 'AWS::Lambda::Function="+b.fake.URL+"'") {
+		t.Errorf("%v", err)
 	}
 }
 
