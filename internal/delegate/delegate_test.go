@@ -509,7 +509,8 @@ func TestFunctions(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
 	b.rules = []string{"AWS::Lambda::*=" + b.fake.URL}
 	b.restart()
-	r := request(invoke.Create, "c1", "", map[string]any{"QueueName": "greet"})
+	b.fake.Invoked = func(function string, payload []byte) string { return function + string(payload) }
+	r := request(invoke.Create, "c1", "", map[string]any{"FunctionName": "greet"})
 	r.Type = "AWS::Lambda::Function"
 	made := b.must(r)
 	other := caller
@@ -519,8 +520,8 @@ func TestFunctions(t *testing.T) {
 		name, qualifier string
 		want            string
 	}{
-		{caller, made.Identifier, "", `"111122223333 /2015-03-31/functions/` + made.Identifier + `/invocations "`},
-		{caller, made.Identifier, "2", `"111122223333 /2015-03-31/functions/` + made.Identifier + `:2/invocations "`},
+		{caller, made.Identifier, "", `"111122223333 /2015-03-31/functions/greet/invocations{}"`},
+		{caller, made.Identifier, "2", `"111122223333 /2015-03-31/functions/greet:2/invocations{}"`},
 		{caller, "other", "", ""}, {other, made.Identifier, "", ""},
 	} {
 		function, err := b.Function(t.Context(), of.caller, of.name, of.qualifier)
