@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,8 +60,15 @@ func TestDelegatedStack(t *testing.T) {
 	}
 }
 
-// TestDelegatedFunction checks that the function of a custom resource is invoked in the emulator that it is in.
+// TestDelegatedFunction checks that the function of a custom resource is invoked in the emulator that it is in, and that its
+// response is found there if the function left the port out of the URL.
 func TestDelegatedFunction(t *testing.T) {
+	for name, stray := range map[string]bool{"responds here": false, "responds there": true} {
+		t.Run(name, func(t *testing.T) { delegatedFunction(t, stray) })
+	}
+}
+
+func delegatedFunction(t *testing.T, stray bool) {
 	emulator := fixtures.NewEmulator(t)
 	emulator.Invoked = func(function string, payload []byte) string {
 		var request struct{ ResponseURL, StackId, RequestId, LogicalResourceId string } //nolint:revive // as they are sent
@@ -71,6 +79,10 @@ func TestDelegatedFunction(t *testing.T) {
 			"Status": "SUCCESS", "PhysicalResourceId": "seeded", "StackId": request.StackId, "RequestId": request.RequestId, "LogicalResourceId": request.LogicalResourceId,
 			"Data": map[string]any{"By": function},
 		})
+		if at, err := url.Parse(request.ResponseURL); stray && err == nil {
+			emulator.Objects[at.Path] = string(answer)
+			return "done"
+		}
 		put, err := http.NewRequestWithContext(t.Context(), http.MethodPut, request.ResponseURL, bytes.NewReader(answer))
 		if err != nil {
 			t.Error(err)
@@ -84,15 +96,15 @@ func TestDelegatedFunction(t *testing.T) {
 		_ = response.Body.Close()
 		return "done"
 	}
-	url := startWith(t, local.Config{Delegate: []string{"AWS::Lambda::*=" + emulator.URL}})
+	server := startWith(t, local.Config{Delegate: []string{"AWS::Lambda::*=" + emulator.URL}})
 	schema := filepath.Join(t.TempDir(), "aws-lambda-function.json")
 	text := `{"typeName": "AWS::Lambda::Function", "description": "A function.", "additionalProperties": false, "properties": {"FunctionName": {"type": "string"}},
 		"primaryIdentifier": ["/properties/FunctionName"], "createOnlyProperties": ["/properties/FunctionName"]}`
 	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	place{url: url, account: account}.importTypes(t, schema)
-	c := newClients(t, url)
+	place{url: server, account: account}.importTypes(t, schema)
+	c := newClients(t, server)
 	_, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("seeds"), TemplateBody: aws.String(`{"Resources": {
 		"Seeder": {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": "seeder"}},
 		"Seed": {"Type": "Custom::Seed", "Properties": {"ServiceToken": {"Fn::Sub": "arn:aws:lambda:${AWS::Region}:${AWS::AccountId}:function:${Seeder}"}}}
@@ -108,8 +120,8 @@ func TestDelegatedFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, time.Minute, "the stack is deleted", func() bool { return gone(t, c, "seeds") })
-	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 {
-		t.Errorf("%d stacks and %d resources are left", stacks, resources)
+	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 || len(emulator.Objects) != 0 {
+		t.Errorf("%d stacks, %d resources and %v are left", stacks, resources, emulator.Objects)
 	}
 }
 

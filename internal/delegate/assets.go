@@ -112,6 +112,11 @@ func (d *Delegates) unstage(ctx context.Context, e *emulator, row *resourceRow) 
 			deleted++
 		}
 	}
+	return e.deleteBucket(ctx, client, bucket)
+}
+
+// deleteBucket deletes a bucket if it is empty.
+func (e *emulator) deleteBucket(ctx context.Context, client *s3.Client, bucket string) error {
 	_, err := client.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &bucket})
 	if refusedWith(err, "NoSuchBucket") || refusedWith(err, "BucketNotEmpty") {
 		return nil

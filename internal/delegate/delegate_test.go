@@ -34,6 +34,7 @@ const queue = `{
 	"typeName": "AWS::SQS::Queue", "description": "A queue.", "additionalProperties": false,
 	"properties": {
 		"QueueName": {"type": "string"},
+		"FifoQueue": {"type": "boolean"},
 		"Delay": {"type": "integer", "default": 5},
 		"Size": {"type": "integer"},
 		"Password": {"type": "string"},
@@ -501,6 +502,22 @@ func TestSecretsAndFunctions(t *testing.T) {
 		"have 60":            map[string]any{"a": strings.Repeat("x", 60000)},
 	} {
 		b.fails(request(invoke.Create, "c"+text, "", map[string]any{"Policy": policy}), "InvalidRequest", text)
+	}
+}
+
+// TestGeneratedNames checks that a resource without a name has one that its service takes, in an update, too.
+func TestGeneratedNames(t *testing.T) {
+	b := open(t, fixtures.Stores(t)[0])
+	r := request(invoke.Create, "c1", "", map[string]any{"FifoQueue": true})
+	r.LogicalID = strings.Repeat("Orders", 30)
+	made := b.must(r)
+	name, _ := made.Model["QueueName"].(string)
+	if len(name) != 80 || !strings.HasPrefix(name, "shop-Orders") || !strings.HasSuffix(name, ".fifo") || made.Identifier != "http://queue/"+name {
+		t.Errorf("%s: %q", made.Identifier, name)
+	}
+	r = request(invoke.Update, "u1", made.Identifier, map[string]any{"FifoQueue": true, "Size": 2})
+	if updated := b.must(r); updated.Model["QueueName"] != name {
+		t.Errorf("%v", updated.Model)
 	}
 }
 

@@ -159,8 +159,8 @@ func (c *call) identifier() string {
 	return c.row.Primary
 }
 
-// desired are the properties that are sent, with the tags of the stack and, where the primary identifier is a
-// name, the name that the template leaves out.
+// desired are the properties that are sent, with the tags of the stack and the name that the template leaves out, as far
+// as services have it as an attribute.
 func (c *call) desired() map[string]any {
 	model, _ := schema.Without(c.request.Desired, c.typ.ReadOnly).(map[string]any)
 	if model == nil {
@@ -177,22 +177,40 @@ func (c *call) desired() map[string]any {
 	}
 	named := simulate.Named(c.typ, request, model)
 	for name := range named {
-		at := schema.Path{Tokens: []string{name}}
 		_, given := model[name]
-		if !given && !isTags(c.typ, name) && !slices.ContainsFunc(c.typ.PrimaryIdentifier, func(p schema.Path) bool { return slices.Equal(p.Tokens, at.Tokens) }) {
+		switch text, isText := named[name].(string); {
+		case given || isTags(c.typ, name):
+		case name != lookups[c.request.Type].property:
 			delete(named, name)
-		}
-		if text, ok := named[name].(string); ok && !given && strings.HasPrefix(c.request.Type, "AWS::IAM::") && len(text) > maxIAMName {
-			named[name] = text[:maxIAMName-suffixLength] + text[len(text)-suffixLength:]
+		case isText:
+			named[name] = fitting(c.request.Type, text, model)
 		}
 	}
 	return named
 }
 
-const (
-	maxIAMName   = 64 // which schemas do not say
-	suffixLength = 13 // of names that are generated
-)
+const suffixLength = 13 // of names that are generated
+
+// fitting is a generated name as the service takes it, as far as schemas do not say so.
+func fitting(typeName, name string, model map[string]any) string {
+	limit, end := len(name), ""
+	if strings.HasPrefix(typeName, "AWS::IAM::") {
+		limit = 64
+	}
+	if typeName == "AWS::SQS::Queue" {
+		limit = 80
+	}
+	if isTrue(model["FifoQueue"]) || isTrue(model["FifoTopic"]) {
+		end = ".fifo"
+		limit = min(limit, 80-len(end))
+	}
+	if len(name) > limit {
+		name = name[:limit-suffixLength] + name[len(name)-suffixLength:]
+	}
+	return name + end
+}
+
+func isTrue(v any) bool { return v == true || v == "true" }
 
 func isTags(typ *schema.Schema, name string) bool {
 	return len(typ.Tagging.Property.Tokens) == 1 && typ.Tagging.Property.Tokens[0] == name

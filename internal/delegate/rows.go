@@ -400,7 +400,11 @@ func (d *Delegates) dropMarker(ctx context.Context, e *emulator, id string) erro
 	case err != nil:
 		return fmt.Errorf("look for the marker of an emulator: %w", err)
 	}
-	if err := e.deleteStack(ctx, e.cloudFormation(awswire.Caller{Place: awswire.Place{Account: m.Account, Region: m.Region}}), m.stackName()); err != nil {
+	caller := awswire.Caller{Place: awswire.Place{Account: m.Account, Region: m.Region}}
+	if err := e.deleteStack(ctx, e.cloudFormation(caller), m.stackName()); err != nil {
+		return err
+	}
+	if err := e.deleteBucket(ctx, e.s3(strayCaller), responses); err != nil {
 		return err
 	}
 	err = d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {

@@ -31,6 +31,9 @@ type Directory struct {
 	Delegated func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 }
 
+// delegated is a function in an emulator.
+type delegated struct{ lambda.Invoker }
+
 // Function finds a function. The qualifier is a version, $LATEST or empty. The error is a
 // *lambda.RefusedError if there is no such function.
 func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
@@ -48,7 +51,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 	}
 	if d.Delegated != nil {
 		if function, err := d.Delegated(ctx, caller, name, qualifier); function != nil || err != nil {
-			return function, err
+			return delegated{function}, err
 		}
 	}
 	typeName := strings.ReplaceAll(name, "-", "::")
@@ -102,7 +105,7 @@ func (d *Directory) Find(ctx context.Context, caller awswire.Caller, reference s
 	if err != nil {
 		return false, err
 	}
-	_, remote := function.(*lambda.Endpoint)
+	_, remote := function.(delegated)
 	return !remote && d.Pool.functions[name].URL == "", nil
 }
 

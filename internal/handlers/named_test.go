@@ -160,7 +160,10 @@ func TestRemoteFunction(t *testing.T) {
 	}
 	// A function in an emulator is found after those with options, and is not one of this program.
 	d.Delegated = func(_ context.Context, _ awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
-		if name == "unknown" {
+		switch name {
+		case "ours":
+			t.Error("an option is overridden")
+		case "unknown":
 			return nil, nil
 		}
 		return &lambda.Endpoint{URL: server.URL, Sign: true, Region: region, FunctionName: "theirs", Credentials: aws.AnonymousCredentials{}}, nil
@@ -171,10 +174,8 @@ func TestRemoteFunction(t *testing.T) {
 	if _, err := d.Function(t.Context(), caller, "unknown", ""); err == nil {
 		t.Error("there is no such function")
 	}
-	if function, err := d.Function(t.Context(), caller, "ours", ""); err != nil || function == nil {
-		t.Errorf("%v, %v", function, err)
-	} else if _, delegated := function.(*lambda.Endpoint); delegated {
-		t.Error("an option is overridden")
+	if result, err := d.Call(t.Context(), caller, "ours", []byte(`{}`), nil); err != nil || string(result.Payload) != `{"n": 1}` {
+		t.Errorf("%+v, %v", result, err)
 	}
 	eventually(t, "the logs", func() bool {
 		text := b.text(t)
