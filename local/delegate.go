@@ -39,14 +39,14 @@ func (c *Config) rules() ([]delegate.Rule, error) {
 // lastDeletes bounds the deletion of what a server without lasting data made in emulators, when it stops.
 const lastDeletes = 10 * time.Second
 
-// delegates are the types whose resources are made in emulators. Without them, the others would provide the types.
-func (c *CloudFormation) delegates(ctx context.Context, shelf *simulate.Shelf, files objects, others []operation.Types, operations *operation.Engine) (*delegate.Delegates, error) {
+// delegates are the types whose resources are made in emulators.
+func (c *CloudFormation) delegates(ctx context.Context, shelf *simulate.Shelf, files objects, operations *operation.Engine) (*delegate.Delegates, error) {
 	rules, err := c.config.rules()
 	if err != nil {
 		return nil, err
 	}
 	made, err := delegate.New(ctx, delegate.Config{
-		Store: c.store, Rules: rules, Schema: shelf.Schema, Object: files.code, Else: others, Ongoing: operations.InProgressWith, Logger: c.config.Logger, Now: c.config.Now,
+		Store: c.store, Rules: rules, Schema: shelf.Schema, Object: files.code, Ongoing: operations.InProgressWith, Logger: c.config.Logger, Now: c.config.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -1,10 +1,15 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +57,71 @@ func TestDelegatedStack(t *testing.T) {
 	eventually(t, time.Minute, "the stack is deleted", func() bool { return gone(t, c, "keys") })
 	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 {
 		t.Errorf("%d stacks and %d resources are left", stacks, resources)
+	}
+}
+
+// TestDelegatedFunction checks that the function of a custom resource is invoked in the emulator that it is in, and that its
+// response is found there if the function left the port out of the URL.
+func TestDelegatedFunction(t *testing.T) {
+	for name, stray := range map[string]bool{"responds here": false, "responds there": true} {
+		t.Run(name, func(t *testing.T) { delegatedFunction(t, stray) })
+	}
+}
+
+func delegatedFunction(t *testing.T, stray bool) {
+	emulator := fixtures.NewEmulator(t)
+	emulator.Invoked = func(function string, payload []byte) string {
+		var request struct{ ResponseURL, StackId, RequestId, LogicalResourceId string } //nolint:revive // as they are sent
+		if err := json.Unmarshal(payload, &request); err != nil {
+			t.Error(err)
+		}
+		answer, _ := json.Marshal(map[string]any{
+			"Status": "SUCCESS", "PhysicalResourceId": "seeded", "StackId": request.StackId, "RequestId": request.RequestId, "LogicalResourceId": request.LogicalResourceId,
+			"Data": map[string]any{"By": function},
+		})
+		if at, err := url.Parse(request.ResponseURL); stray && err == nil {
+			emulator.Objects[at.Path] = string(answer)
+			return "done"
+		}
+		put, err := http.NewRequestWithContext(t.Context(), http.MethodPut, request.ResponseURL, bytes.NewReader(answer))
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		response, err := http.DefaultClient.Do(put)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", response, err)
+			return ""
+		}
+		_ = response.Body.Close()
+		return "done"
+	}
+	server := startWith(t, local.Config{Delegate: []string{"AWS::Lambda::*=" + emulator.URL}})
+	schema := filepath.Join(t.TempDir(), "aws-lambda-function.json")
+	text := `{"typeName": "AWS::Lambda::Function", "description": "A function.", "additionalProperties": false, "properties": {"FunctionName": {"type": "string"}},
+		"primaryIdentifier": ["/properties/FunctionName"], "createOnlyProperties": ["/properties/FunctionName"]}`
+	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	place{url: server, account: account}.importTypes(t, schema)
+	c := newClients(t, server)
+	_, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("seeds"), TemplateBody: aws.String(`{"Resources": {
+		"Seeder": {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": "seeder"}},
+		"Seed": {"Type": "Custom::Seed", "Properties": {"ServiceToken": {"Fn::Sub": "arn:aws:lambda:${AWS::Region}:${AWS::AccountId}:function:${Seeder}"}}}
+	}, "Outputs": {"By": {"Value": {"Fn::GetAtt": ["Seed", "By"]}}}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := endOf(t, c, "seeds")
+	if want := account + " /2015-03-31/functions/seeder/invocations"; len(made.Outputs) != 1 || *made.Outputs[0].OutputValue != want {
+		t.Errorf("%s: %s, %+v, want %s", made.StackStatus, aws.ToString(made.StackStatusReason), made.Outputs, want)
+	}
+	if _, err := c.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("seeds")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "the stack is deleted", func() bool { return gone(t, c, "seeds") })
+	if stacks, resources := emulator.Left(); stacks != 0 || resources != 0 || len(emulator.Objects) != 0 {
+		t.Errorf("%d stacks, %d resources and %v are left", stacks, resources, emulator.Objects)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/hook"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/macro"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -85,7 +86,12 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	})
 
 	// What calls functions by their names.
-	directory := &handlers.Directory{Pool: pool, Handler: extensions.Handler, Tokens: tokens, Logger: logger}
+	directory := &handlers.Directory{
+		Pool: pool, Handler: extensions.Handler, Tokens: tokens, Logger: logger,
+		Delegated: func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
+			return delegates.Function(ctx, caller, name, qualifier)
+		},
+	}
 	managed.Functions = directory // which finds handlers in the registry, which lists these hooks
 	topics := sns.New(sns.Config{Store: c.store, Functions: directory, Logger: logger, Now: now})
 	rules := events.New(events.Config{Store: c.store, Functions: directory, TimeScale: scale, Logger: logger, Now: now})
@@ -121,11 +127,14 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 
 	// What depends on each other in both directions.
-	delegates, err = c.delegates(ctx, shelf, objects, []operation.Types{own, shelf}, operations)
+	delegates, err = c.delegates(ctx, shelf, objects, operations)
 	if err != nil {
 		return err
 	}
-	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred}
+	*types = operation.Catalog{
+		Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf,
+		Left: []operation.Types{own.Left(), delegates.Left()}, Preferred: shelf.Preferred, Where: delegates.Where,
+	}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())

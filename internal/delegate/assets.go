@@ -9,8 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/invoke"
 )
 
@@ -24,23 +26,19 @@ var assetMembers = map[string][3]string{
 	"BodyS3Location": {"Bucket", "Key", "Version"}, "DefinitionS3Location": {"Bucket", "Key", "Version"},
 }
 
-// staged copies the files that properties name from this server to the emulator, which does not see them here, each into
-// a bucket of its own that exists until done is called. It returns the properties with these buckets. A file
-// that this server does not have is one of the emulator.
-func (c *call) staged(ctx context.Context, properties map[string]any) (sent map[string]any, done func(), err error) {
+// staged copies the files that properties name from this server to the emulator, which does not see them here. They
+// are there until done is called with what the operation ended with. It returns the properties with these files. A
+// file that this server does not have is one of the emulator.
+func (c *call) staged(ctx context.Context, properties map[string]any) (sent map[string]any, done func(error), err error) {
 	sent = maps.Clone(properties)
-	var buckets []string
-	client := c.emulator.s3(c.request.Caller)
-	done = func() {
-		for _, bucket := range buckets {
-			last := context.WithoutCancel(ctx)
-			_, failed := client.DeleteObject(last, &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String(assetKey)})
-			if failed == nil {
-				_, failed = client.DeleteBucket(last, &s3.DeleteBucketInput{Bucket: &bucket})
-			}
-			if failed != nil {
-				c.config.Logger.WarnContext(ctx, "a bucket in an emulator could not be deleted", "url", c.emulator.url, "bucket", bucket, "error", failed)
-			}
+	copied := false
+	done = func(err error) {
+		var ended *fault
+		if !copied || err != nil && (!errors.As(err, &ended) || ended.code.Retriable()) {
+			return // the emulator may still read them; what is given up is deleted with the resource
+		}
+		if err := c.unstage(context.WithoutCancel(ctx), c.emulator, c.row); err != nil {
+			c.config.Logger.WarnContext(ctx, "files in an emulator could not be deleted", "url", c.emulator.url, "bucket", c.row.bucket(), "error", err)
 		}
 	}
 	for name, members := range assetMembers {
@@ -58,21 +56,96 @@ func (c *call) staged(ctx context.Context, properties map[string]any) (sent map[
 		if content == nil {
 			continue
 		}
-		copied := "formwork-" + hashed(c.row.Token+"\x00"+bucket+"\x00"+key+"\x00"+version)
-		buckets = append(buckets, copied)
-		_, _ = client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &copied}) // that it exists is no error, and any other one is that of the next request, too
-		if _, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &copied, Key: aws.String(assetKey), Body: bytes.NewReader(content)}); err != nil {
-			return nil, done, c.emulator.explain(ctx, err)
-		}
 		moved := maps.Clone(at)
 		delete(moved, members[2])
-		moved[members[0]], moved[members[1]] = copied, assetKey
+		moved[members[0]], moved[members[1]] = c.row.bucket(), c.row.files()+hashed(bucket+"\x00"+key+"\x00"+version)
+		copied = true
+		if err := c.put(ctx, moved[members[1]].(string), content); err != nil {
+			return nil, done, err
+		}
 		sent[name] = moved
 	}
 	return sent, done, nil
 }
 
-const assetKey = "asset"
+// bucket is the bucket in the emulator with the files of all resources with the same marker. It exists while there are any.
+func (r *resourceRow) bucket() string { return "formwork-files-" + r.Marker }
+
+// files is what the keys of the files of the row begin with.
+func (r *resourceRow) files() string { return hashed(r.Token) + "/" }
+
+// put writes a file in the emulator. The bucket may be deleted by another call that had the last file in it.
+func (c *call) put(ctx context.Context, key string, content []byte) error {
+	client, bucket := c.emulator.s3(c.request.Caller), c.row.bucket()
+	var err error
+	for range 5 {
+		_, _ = client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &bucket}) // that it exists is no error, and any other one is that of the next request, too
+		if _, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); !refusedWith(err, "NoSuchBucket") {
+			break
+		}
+	}
+	return c.emulator.explain(ctx, err)
+}
+
+const maxFiles = 10000 // of one resource, which are deleted
+
+// unstage deletes the files that were copied for a resource, and the bucket with the last one.
+func (d *Delegates) unstage(ctx context.Context, e *emulator, row *resourceRow) error {
+	if copies, err := d.copies(ctx, row.TypeName); err != nil || !copies {
+		return err
+	}
+	client, bucket := e.s3(row.caller()), row.bucket()
+	for deleted := 0; deleted < maxFiles; {
+		list, err := client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: aws.String(row.files())})
+		switch {
+		case refusedWith(err, "NoSuchBucket"):
+			return nil
+		case err != nil:
+			return e.explain(ctx, err)
+		case len(list.Contents) == 0:
+			deleted = maxFiles
+		}
+		for _, object := range list.Contents {
+			if _, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: object.Key}); err != nil {
+				return e.explain(ctx, err)
+			}
+			deleted++
+		}
+	}
+	return e.deleteBucket(ctx, client, bucket)
+}
+
+// deleteBucket deletes a bucket if it is empty.
+func (e *emulator) deleteBucket(ctx context.Context, client *s3.Client, bucket string) error {
+	_, err := client.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &bucket})
+	if refusedWith(err, "NoSuchBucket") || refusedWith(err, "BucketNotEmpty") {
+		return nil
+	}
+	return e.explain(ctx, err)
+}
+
+// copies reports whether files are copied for resources of a type. It is true of a type that is no longer known.
+func (d *Delegates) copies(ctx context.Context, typeName string) (bool, error) {
+	if d.config.Object == nil {
+		return false, nil
+	}
+	typ, err := d.config.Schema(ctx, typeName)
+	if err != nil || typ == nil {
+		return true, err
+	}
+	for name := range assetMembers {
+		if typ.Property(document.Pointer{name}) != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// refusedWith reports whether an emulator refused a request with a code.
+func refusedWith(err error, code string) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == code
+}
 
 // asset reads a file of this server, nil if there is none.
 func (c *call) asset(ctx context.Context, bucket, key, version string) ([]byte, error) {

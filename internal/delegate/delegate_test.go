@@ -33,6 +33,7 @@ const queue = `{
 	"typeName": "AWS::SQS::Queue", "description": "A queue.", "additionalProperties": false,
 	"properties": {
 		"QueueName": {"type": "string"},
+		"FifoQueue": {"type": "boolean"},
 		"Delay": {"type": "integer", "default": 5},
 		"Size": {"type": "integer"},
 		"Password": {"type": "string"},
@@ -62,7 +63,6 @@ type bench struct {
 	fake  *fixtures.Emulator
 	store *store.Store
 	log   bytes.Buffer
-	other operation.Types
 	rules []string
 	live  map[string]bool // tokens of operations in progress
 
@@ -107,9 +107,6 @@ func (b *bench) restart() {
 		},
 		Ongoing: func(_ context.Context, _ *store.Tx, token string) (bool, error) { return b.live[token], nil },
 	}
-	if b.other != nil {
-		config.Else = []operation.Types{b.other}
-	}
 	if b.Delegates, err = delegate.New(b.t.Context(), config); err != nil {
 		b.t.Fatal(err)
 	}
@@ -128,6 +125,9 @@ func (b *bench) run(r operation.Request) operation.Progress {
 	b.t.Helper()
 	for range 20 {
 		progress, err := b.Call(b.t.Context(), r)
+		if errors.Is(err, operation.ErrElsewhere) {
+			return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "Elsewhere"}
+		}
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -203,8 +203,8 @@ func TestLifecycle(t *testing.T) {
 				t.Errorf("%+v, %v", page, err)
 			}
 			b.must(request(invoke.Delete, "d1", made.Identifier, nil))
-			b.fails(request(invoke.Delete, "d1", made.Identifier, nil), "NotFound", "was not found")
-			b.fails(request(invoke.Read, "r", made.Identifier, nil), "NotFound", "was not found")
+			b.fails(request(invoke.Delete, "d1", made.Identifier, nil), "Elsewhere", "")
+			b.fails(request(invoke.Read, "r", made.Identifier, nil), "Elsewhere", "")
 			b.empty()
 		})
 	}
@@ -246,7 +246,7 @@ func TestLostAnswers(t *testing.T) {
 				if b.fake.Made != 1 {
 					t.Errorf("%d were made", b.fake.Made)
 				}
-				if gone := retried(request(invoke.Delete, "d1", made.Identifier, nil)); gone.Status != types.OperationStatusSuccess && gone.ErrorCode != "NotFound" {
+				if gone := retried(request(invoke.Delete, "d1", made.Identifier, nil)); gone.Status != types.OperationStatusSuccess && gone.ErrorCode != "Elsewhere" {
 					t.Errorf("%+v", gone)
 				}
 				if err := b.Expire(t.Context(), time.Now()); err != nil {
@@ -256,6 +256,32 @@ func TestLostAnswers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSlowMarker checks that a create is not lost whose marker takes longer than a call waits.
+func TestSlowMarker(t *testing.T) {
+	t.Parallel()
+	b := open(t, fixtures.Stores(t)[0])
+	b.fake.Slow = map[string]int{"CreateStack": 20}
+	made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
+	b.must(request(invoke.Delete, "d1", made.Identifier, nil))
+	b.empty()
+}
+
+// TestSlowDrift checks that an update is sent once, even if the emulator then needs longer to say what it changed than a
+// call waits, and that one without a change stays one.
+func TestSlowDrift(t *testing.T) {
+	t.Parallel()
+	b := open(t, fixtures.Stores(t)[0])
+	made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders", "Size": 1}))
+	b.fake.Calls = map[string]int{}
+	b.fake.Slow = map[string]int{"DescribeStackDriftDetectionStatus": 20}
+	b.must(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders", "Size": 2}))
+	if got := b.fake.Calls["UpdateStack"]; got != 1 {
+		t.Errorf("%d updates were sent", got)
+	}
+	b.fake.Slow = map[string]int{"DescribeStackDriftDetectionStatus": 20}
+	b.must(request(invoke.Update, "u2", made.Identifier, map[string]any{"QueueName": "orders", "Size": 2}))
 }
 
 func TestSlowStacks(t *testing.T) {
@@ -352,11 +378,7 @@ func TestUpdateFails(t *testing.T) {
 	r = request(invoke.Update, "u4", made.Identifier, map[string]any{"QueueName": "orders", "Size": 7})
 	r.Rollback = true
 	b.must(r)
-	typ, err := b.Type(t.Context(), caller, queueType, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	where, err := typ.Where(t.Context(), made.Identifier)
+	where, err := b.Where(caller, queueType)(t.Context(), made.Identifier)
 	if want := "delegated to ministack 1.5.33 at " + b.fake.URL + ", may have kept Size"; err != nil || where != want {
 		t.Errorf("%q, %v, want %q", where, err, want)
 	}
@@ -488,7 +510,7 @@ func TestFiles(t *testing.T) {
 	properties := map[string]any{"QueueName": "orders", "Code": map[string]any{"S3Bucket": "ours", "S3Key": "code.zip"}}
 	made := b.must(request(invoke.Create, "c1", "", properties))
 	sent := b.fake.Resources["111122223333/eu-west-1/orders"]
-	if !strings.Contains(sent, `"S3Bucket":"formwork-`) || !strings.Contains(sent, `"S3Key":"asset"`) {
+	if !strings.Contains(sent, `"S3Bucket":"formwork-files-`) || strings.Contains(sent, "code.zip") {
 		t.Error(sent)
 	}
 	if code := made.Model["Code"]; !cmp.Equal(code, properties["Code"]) {
@@ -555,34 +577,32 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// others provides queues without an emulator.
-type others struct{ calls []string }
-
-func (o *others) Type(_ context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
-	return &operation.Type{Name: name, Provider: o}, nil
-}
-
-func (o *others) Call(_ context.Context, r operation.Request) (operation.Progress, error) {
-	o.calls = append(o.calls, string(r.Action)+" "+r.Identifier)
-	return operation.Progress{Status: types.OperationStatusSuccess, Identifier: r.Identifier}, nil
-}
-
 // TestResourcesStay checks that a resource stays where it was made, whatever the options are now.
 func TestResourcesStay(t *testing.T) {
 	b := open(t, fixtures.Stores(t)[0])
-	o := &others{}
-	b.other = o
 	made := b.must(request(invoke.Create, "c1", "", map[string]any{"QueueName": "orders"}))
+	begun := request(invoke.Create, "c2", "", nil)
+	begun.Callback = []byte(`{"step":2}`) // of another provider
+	b.fails(begun, "Elsewhere", "")
+	b.fails(request(invoke.Delete, "d2", "old", nil), "Elsewhere", "")
 	b.rules = nil
 	b.restart()
-	b.fails(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders"}), "InvalidRequest", "start cfn serve with --delegate 'AWS::SQS::Queue="+b.fake.URL+"'")
-	b.must(request(invoke.Create, "c2", "new", nil))
-	b.must(request(invoke.Delete, "d2", "old", nil))
-	if want := []string{"CREATE new", "DELETE old"}; !cmp.Equal(o.calls, want) {
-		t.Error(cmp.Diff(want, o.calls))
+	start := "start cfn serve with --delegate 'AWS::SQS::Queue=" + b.fake.URL + "'"
+	b.fails(request(invoke.Update, "u1", made.Identifier, map[string]any{"QueueName": "orders"}), "InvalidRequest", start)
+	b.live["c1"] = true // a create that was interrupted
+	b.fails(request(invoke.Create, "c1", "", nil), "InvalidRequest", start)
+	b.fails(request(invoke.Create, "c3", "", nil), "Elsewhere", "")
+	if typ, err := b.Type(t.Context(), caller, queueType, ""); err == nil {
+		t.Errorf("%+v: new resources are delegated without a rule", typ)
 	}
-	if _, err := b.Type(t.Context(), caller, "AWS::SQS::Other", ""); err == nil {
-		t.Error("a type without a rule and without resources is delegated")
+	if typ, err := b.Left().Type(t.Context(), caller, queueType, ""); err != nil || typ.Schema == nil {
+		t.Errorf("%+v, %v", typ, err)
+	}
+	if typ, err := b.Left().Type(t.Context(), caller, "AWS::SQS::Other", ""); err == nil {
+		t.Errorf("%+v: there are no resources of the type", typ)
+	}
+	if b.Where(caller, "AWS::SQS::Other") != nil {
+		t.Error("resources of a type without a rule may be in an emulator")
 	}
 }
 
@@ -639,6 +659,7 @@ func TestExpire(t *testing.T) {
 		}
 	})
 	b.live["c1"] = true
+	b.others("c1", 1200)
 	for _, want := range []int{2, 1} {
 		if err := b.Expire(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
@@ -650,20 +671,20 @@ func TestExpire(t *testing.T) {
 	}
 	b.fake.Slow = map[string]int{}
 	b.must(request(invoke.Create, "c2", "", map[string]any{"QueueName": "orders"}))
-	b.elsewhere(150)
+	b.others("c2", 150)
 	if err := b.Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.empty()
 }
 
-// elsewhere adds newer resources, of an emulator that this server does not have.
-func (b *bench) elsewhere(count int) {
+// others adds older and newer resources like one, of an emulator that this server does not have.
+func (b *bench) others(token string, count int) {
 	b.t.Helper()
 	err := b.store.Write(b.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		for i := range count {
-			_, err := tx.NewRaw(`INSERT INTO delegated_resources SELECT 'other-' || ?, account, region, type_name, 'http://127.0.0.1:1', emulator, stack_name, stack_id, stack, logical_id, '', physical_id,
-				identifier, marker, stage, reason, kept, model, created_at + 1 FROM delegated_resources WHERE token = 'c2'`, fmt.Sprint(i)).Exec(ctx)
+			_, err := tx.NewRaw(`INSERT INTO delegated_resources SELECT 'other-' || ? || ?, account, region, type_name, 'http://127.0.0.1:1', emulator, stack_name, stack_id, stack, logical_id, '', physical_id,
+				identifier, marker, stage, reason, kept, model, created_at + ? FROM delegated_resources WHERE token = ?`, token, fmt.Sprint(i), 1-i%3, token).Exec(ctx)
 			if err != nil {
 				return err
 			}

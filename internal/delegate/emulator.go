@@ -38,7 +38,7 @@ type emulator struct {
 	kind    kind
 	checked time.Time
 	knows   map[string]bool            // types, by the probe
-	lacks   map[string]map[string]bool // attributes that do not exist, by type
+	lacks   map[string]map[string]bool // attributes that do not exist, by the shape of the resource
 }
 
 // A kind is a program and its version.
@@ -155,20 +155,25 @@ func (e *emulator) provides(ctx context.Context, caller awswire.Caller, typeName
 // missingAttribute is the message about an attribute that the emulator does not have.
 var missingAttribute = lazyregexp.New(`Requested attribute ([A-Za-z0-9_.]{1,200}) does not exist`)
 
-// lack notes that a type has no such attribute.
-func (e *emulator) lack(typeName, attribute string) {
+const maxShapes = 10000 // which an emulator is remembered to lack attributes for
+
+// lack notes that resources of a shape have no such attribute.
+func (e *emulator) lack(shape, attribute string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.lacks[typeName] == nil {
-		e.lacks[typeName] = map[string]bool{}
+	if len(e.lacks) >= maxShapes {
+		clear(e.lacks)
 	}
-	e.lacks[typeName][attribute] = true
+	if e.lacks[shape] == nil {
+		e.lacks[shape] = map[string]bool{}
+	}
+	e.lacks[shape][attribute] = true
 }
 
-func (e *emulator) lacking(typeName string) map[string]bool {
+func (e *emulator) lacking(shape string) map[string]bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return maps.Clone(e.lacks[typeName])
+	return maps.Clone(e.lacks[shape])
 }
 
 // A remote is a stack in the emulator.
@@ -211,6 +216,9 @@ var errPending = errors.New("the stack is in progress")
 
 // errUpdating says so of the stack of an update that was sent.
 var errUpdating = fmt.Errorf("%w after an update was sent", errPending)
+
+// errAttributes says so of the stack of an update for attributes.
+var errAttributes = fmt.Errorf("%w after an update for attributes was sent", errPending)
 
 // updated waits for the end of an update that was sent.
 func (e *emulator) updated(ctx context.Context, client *cloudformation.Client, name string) (*remote, error) {

@@ -26,6 +26,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/secret"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -145,6 +146,28 @@ func TestMinistack(t *testing.T) {
 	if left := ministackStacks(t, url); left != 0 {
 		t.Errorf("%d stacks are left", left)
 	}
+}
+
+// TestMinistackSecrets checks that ministack changes a resource if only a secret of it differs, which its template does not show.
+func TestMinistackSecrets(t *testing.T) {
+	url := startMinistack(t)
+	texts, err := publishedSchemas()
+	if err != nil {
+		t.Skip(err) // as TestMinistack reports
+	}
+	d := &deployment{bench: openAt(t, url, texts)}
+	const typeName = "AWS::SSM::Parameter"
+	with := func(action invoke.Action, identifier, value string) operation.Request {
+		r := d.request(action, typeName, identifier, map[string]any{"Name": "password", "Type": "String", "Value": "is " + value})
+		r.Secrets = map[secret.Reason][]string{"": {value}}
+		return r
+	}
+	made := d.must(with(invoke.Create, "", "hunter2"))
+	d.must(with(invoke.Update, made.Identifier, "hunter3"))
+	if read := d.must(with(invoke.Read, made.Identifier, "hunter3")); read.Stored || read.Model["Value"] != "is hunter3" {
+		t.Errorf("%+v", read)
+	}
+	d.must(with(invoke.Delete, made.Identifier, "hunter3"))
 }
 
 // request is a request for a type of the test; the resource of another type is in another stack than it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,8 +23,13 @@ import (
 // pendingDelay is how long a stack that takes longer than a call waits is left alone.
 const pendingDelay = time.Second
 
-// Call implements operation.Provider. A resource that was not delegated is passed on to who made it.
+// Call implements operation.Provider. It returns operation.ErrElsewhere for a resource that was not delegated, and for a
+// create that another provider began.
 func (d *Delegates) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
+	rule := d.rule(request.Type)
+	if rule == nil && !d.uses(request.Type) {
+		return operation.Progress{}, operation.ErrElsewhere
+	}
 	typ, err := d.config.Schema(ctx, request.Type)
 	if err != nil {
 		return operation.Progress{}, err
@@ -36,40 +40,54 @@ func (d *Delegates) Call(ctx context.Context, request operation.Request) (operat
 	} else {
 		row, err = d.locate(ctx, typ, request)
 	}
-	if err != nil {
+	own := request.Callback == nil || callbackOf(request).Delegated
+	switch {
+	case err != nil:
 		return operation.Progress{}, err
-	}
-	if row == nil && (request.Action != invoke.Create || request.Callback != nil || d.rule(request.Type) == nil) {
-		return d.elsewhere(ctx, request)
+	case row == nil && (request.Action != invoke.Create || rule == nil || !own):
+		return operation.Progress{}, operation.ErrElsewhere
+	case row == nil:
+		request.Callback = nil // nothing was created that it could be about
 	}
 	progress, err := d.call(ctx, typ, row, request)
 	var f *fault
 	switch {
 	case errors.Is(err, errPending):
-		callback := pending
-		if errors.Is(err, errUpdating) || updating(request) {
-			callback = pendingUpdate
+		next := pending
+		switch sent := callbackOf(request); {
+		case errors.Is(err, errAttributes), sent.Attributes:
+			next = pendingAttributes
+		case errors.Is(err, errUpdating), sent.Updating:
+			next = pendingUpdate
 		}
-		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(callback)}, nil
+		return operation.Progress{Status: cfn.OperationStatusInProgress, Delay: pendingDelay, Callback: json.RawMessage(next)}, nil
 	case errors.As(err, &f):
 		return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: string(f.code), Message: hide(request, f.message)}, nil
 	}
 	return progress, err
 }
 
-// The callbacks of calls that wait for a stack. With pendingUpdate, the update of the stack was sent: the next call
-// reads how it ended and does not send it again.
+// The callbacks of calls that wait for a stack. With pendingUpdate, the update of the resource was sent, with
+// pendingAttributes one for its attributes, too: the next call reads how it ended and does not send it again.
 const (
-	pending       = `{"delegated":true}`
-	pendingUpdate = `{"delegated":true,"updating":true}`
+	pending           = `{"delegated":true}`
+	pendingUpdate     = `{"delegated":true,"updating":true}`
+	pendingAttributes = `{"delegated":true,"updating":true,"attributes":true}`
 )
 
-// updating reports whether an earlier call of an operation sent the update that it waits for.
-func updating(request operation.Request) bool {
-	var callback struct {
-		Updating bool `json:"updating"`
+// A callback is what a call that waits leaves for the next one.
+type callback struct {
+	Delegated  bool `json:"delegated"`
+	Updating   bool `json:"updating"`
+	Attributes bool `json:"attributes"`
+}
+
+// callbackOf returns the callback of an earlier call, the zero value if that was made by another provider.
+func callbackOf(request operation.Request) (c callback) {
+	if json.Unmarshal(request.Callback, &c) != nil {
+		return callback{}
 	}
-	return json.Unmarshal(request.Callback, &callback) == nil && callback.Updating
+	return c
 }
 
 // hide removes the secrets of a request from what an emulator says.
@@ -79,30 +97,6 @@ func hide(request operation.Request, text string) string {
 		hidden.AddFor(why, values...)
 	}
 	return hidden.Hide(text)
-}
-
-// elsewhere has the call made by who would provide the type without delegates.
-func (d *Delegates) elsewhere(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	last := operation.Progress{
-		Status: cfn.OperationStatusFailed, ErrorCode: string(invoke.NotFound),
-		Message: fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", request.Type, request.Identifier),
-	}
-	for _, types := range d.config.Else {
-		typ, err := types.Type(ctx, request.Caller, request.Type, "")
-		var unknown *operation.UnknownTypeError
-		if errors.As(err, &unknown) {
-			continue
-		}
-		if err != nil {
-			return operation.Progress{}, err
-		}
-		progress, err := typ.Provider.Call(ctx, request)
-		if err != nil || progress.Status != cfn.OperationStatusFailed || progress.ErrorCode != string(invoke.NotFound) {
-			return progress, err
-		}
-		last = progress
-	}
-	return last, nil
 }
 
 // A call is one call on one resource in an emulator.
@@ -165,8 +159,8 @@ func (c *call) identifier() string {
 	return c.row.Primary
 }
 
-// desired are the properties that are sent, with the tags of the stack and, where the primary identifier is a
-// name, the name that the template leaves out.
+// desired are the properties that are sent, with the tags of the stack and the name that the template leaves out, as far
+// as services have it as an attribute.
 func (c *call) desired() map[string]any {
 	model, _ := schema.Without(c.request.Desired, c.typ.ReadOnly).(map[string]any)
 	if model == nil {
@@ -183,22 +177,40 @@ func (c *call) desired() map[string]any {
 	}
 	named := simulate.Named(c.typ, request, model)
 	for name := range named {
-		at := schema.Path{Tokens: []string{name}}
 		_, given := model[name]
-		if !given && !isTags(c.typ, name) && !slices.ContainsFunc(c.typ.PrimaryIdentifier, func(p schema.Path) bool { return slices.Equal(p.Tokens, at.Tokens) }) {
+		switch text, isText := named[name].(string); {
+		case given || isTags(c.typ, name):
+		case name != lookups[c.request.Type].property:
 			delete(named, name)
-		}
-		if text, ok := named[name].(string); ok && !given && strings.HasPrefix(c.request.Type, "AWS::IAM::") && len(text) > maxIAMName {
-			named[name] = text[:maxIAMName-suffixLength] + text[len(text)-suffixLength:]
+		case isText:
+			named[name] = fitting(c.request.Type, text, model)
 		}
 	}
 	return named
 }
 
-const (
-	maxIAMName   = 64 // which schemas do not say
-	suffixLength = 13 // of names that are generated
-)
+const suffixLength = 13 // of names that are generated
+
+// fitting is a generated name as the service takes it, as far as schemas do not say so.
+func fitting(typeName, name string, model map[string]any) string {
+	limit, end := len(name), ""
+	if strings.HasPrefix(typeName, "AWS::IAM::") {
+		limit = 64
+	}
+	if typeName == "AWS::SQS::Queue" {
+		limit = 80
+	}
+	if isTrue(model["FifoQueue"]) || isTrue(model["FifoTopic"]) {
+		end = ".fifo"
+		limit = min(limit, 80-len(end))
+	}
+	if len(name) > limit {
+		name = name[:limit-suffixLength] + name[len(name)-suffixLength:]
+	}
+	return name + end
+}
+
+func isTrue(v any) bool { return v == true || v == "true" }
 
 func isTags(typ *schema.Schema, name string) bool {
 	return len(typ.Tagging.Property.Tokens) == 1 && typ.Tagging.Property.Tokens[0] == name
@@ -225,9 +237,7 @@ func (c *call) create(ctx context.Context) (operation.Progress, error) {
 			err = c.finish(ctx, properties, sent, stack)
 		}
 	}
-	if !errors.Is(err, errPending) {
-		done()
-	}
+	done(err)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -338,9 +348,7 @@ func (c *call) created(ctx context.Context, properties map[string]any) (*remote,
 
 // complete adds the attributes of a resource that was created, and ends its create.
 func (c *call) complete(ctx context.Context, properties, sent map[string]any, stack *remote) error {
-	lacking := c.emulator.lacking(c.request.Type)
-	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { return lacking[a.name] })
-	stack, found, err := c.withAttributes(ctx, sent, wanted, stack)
+	stack, found, err := c.withAttributes(ctx, properties, sent, stack)
 	if err != nil {
 		return err
 	}
@@ -364,19 +372,23 @@ func (c *call) refOf(model map[string]any, ref string) string {
 	return ref
 }
 
-// withAttributes updates a stack so that it has outputs for attributes. One that does not exist fails the update,
-// is noted and left out; then the others are tried again. For any other failure there are none.
-func (c *call) withAttributes(ctx context.Context, properties map[string]any, wanted []attribute, stack *remote) (*remote, []attribute, error) {
-	if updating(c.request) && stack.status != string(cfn.StackStatusUpdateComplete) {
+// withAttributes updates a stack so that it has outputs for the attributes of its resource. One that does not exist fails
+// the update, is noted and left out; then the others are tried again. For any other failure there are none. Sent are
+// the properties as they were sent.
+func (c *call) withAttributes(ctx context.Context, properties, sent map[string]any, stack *remote) (*remote, []attribute, error) {
+	shape := shapeOf(c.typ, properties)
+	lacking := c.emulator.lacking(shape)
+	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { return lacking[a.name] })
+	if callbackOf(c.request).Attributes && stack.status != string(cfn.StackStatusUpdateComplete) {
 		reason := c.emulator.why(ctx, c.client, stack)
 		if !missingAttribute.MatchString(reason) {
 			c.warnOfAttributes(ctx, reason)
 			return stack, nil, nil
 		}
-		wanted = c.without(wanted, reason)
+		wanted = c.without(shape, wanted, reason)
 	}
 	for len(wanted) > 0 {
-		text, err := stackOf(c.request, c.row.owner(), properties, wanted)
+		text, err := stackOf(c.request, c.row.owner(), sent, wanted)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -389,11 +401,13 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			}
 			reason = refused.message
 		} else {
-			after, err := c.emulator.updated(ctx, c.client, stack.id)
-			if err != nil {
+			after, err := c.emulator.settle(ctx, c.client, stack.id)
+			switch {
+			case errors.Is(err, errPending):
+				return nil, nil, errAttributes
+			case err != nil:
 				return nil, nil, err
-			}
-			if after == nil {
+			case after == nil:
 				return nil, nil, c.gone(ctx)
 			}
 			if !changed || after.status == string(cfn.StackStatusUpdateComplete) {
@@ -402,7 +416,7 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 			reason = c.emulator.why(ctx, c.client, after)
 		}
 		before := len(wanted)
-		if wanted = c.without(wanted, reason); len(wanted) == before {
+		if wanted = c.without(shape, wanted, reason); len(wanted) == before {
 			c.warnOfAttributes(ctx, reason)
 			break
 		}
@@ -411,12 +425,12 @@ func (c *call) withAttributes(ctx context.Context, properties map[string]any, wa
 }
 
 // without notes and leaves out the attribute that an update failed for, if that is the reason.
-func (c *call) without(wanted []attribute, reason string) []attribute {
+func (c *call) without(shape string, wanted []attribute, reason string) []attribute {
 	match := missingAttribute.FindStringSubmatch(reason)
 	if match == nil {
 		return wanted
 	}
-	c.emulator.lack(c.request.Type, match[1])
+	c.emulator.lack(shape, match[1])
 	return slices.DeleteFunc(wanted, func(a attribute) bool { return a.name == match[1] })
 }
 
@@ -512,40 +526,22 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 	}
 	kept := c.reset(properties, before)
 	sent, done, err := c.staged(ctx, properties)
-	defer func() {
-		if !errors.Is(err, errPending) {
-			done()
-		}
-	}()
+	defer func() { done(err) }()
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { _, found := a.at.Find(before); return !found })
-	text, err := stackOf(c.request, c.row.owner(), sent, wanted)
+	after, model, changed, err := c.changed(ctx, stack, before, properties, sent)
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	changed, after := true, stack
-	if !updating(c.request) {
-		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
-			return operation.Progress{}, err
-		}
-		after, err = c.emulator.updated(ctx, c.client, stack.id)
-	}
-	switch {
-	case err != nil:
-		return operation.Progress{}, err
-	case after == nil:
-		return operation.Progress{}, c.gone(ctx)
-	case changed && after.status != string(cfn.StackStatusUpdateComplete):
-		return operation.Progress{}, faultf(generalServiceException, "%s", c.emulator.why(ctx, c.client, after))
-	}
-	model := readOutputs(c.typ, maps.Clone(properties), after.outputs, wanted)
 	if ref := c.refOf(model, after.outputs[refOutput]); ref != c.row.Physical {
 		return operation.Progress{}, faultf(generalServiceException, "The emulator at %s replaced the resource %s by %s instead of updating it.", c.emulator.url, c.row.Physical, ref)
 	}
 	ignored, err := c.ignored(ctx, after, before, properties)
-	if err != nil {
+	switch {
+	case errors.Is(err, errPending) && changed:
+		return operation.Progress{}, errUpdating
+	case err != nil:
 		return operation.Progress{}, err
 	}
 	if len(ignored) > 0 && !c.request.Rollback {
@@ -559,6 +555,49 @@ func (c *call) update(ctx context.Context) (_ operation.Progress, err error) {
 		return operation.Progress{}, err
 	}
 	return c.succeed(model)
+}
+
+// changed updates the stack of a resource, and returns it with the new model. It reports false if nothing differed.
+// Properties that come or go may change which attributes exist: these are then read by an update of their own.
+func (c *call) changed(ctx context.Context, stack *remote, before, properties, sent map[string]any) (after *remote, model map[string]any, changed bool, err error) {
+	wanted := slices.DeleteFunc(attributesOf(c.typ), func(a attribute) bool { _, found := a.at.Find(before); return !found })
+	differs := shapeOf(c.typ, properties) != shapeOf(c.typ, before)
+	if differs {
+		wanted = nil
+	}
+	after, changed = stack, true
+	progress := callbackOf(c.request)
+	if !progress.Updating {
+		text, err := stackOf(c.request, c.row.owner(), sent, wanted)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		if changed, err = c.emulator.updateStack(ctx, c.client, stack.id, text); err != nil {
+			return nil, nil, false, err
+		}
+		if after, err = c.emulator.updated(ctx, c.client, stack.id); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	switch {
+	case after == nil:
+		return nil, nil, false, c.gone(ctx)
+	case changed && after.status != string(cfn.StackStatusUpdateComplete) && !progress.Attributes:
+		return nil, nil, false, faultf(generalServiceException, "%s", c.emulator.why(ctx, c.client, after))
+	}
+	model = maps.Clone(properties)
+	if differs {
+		if after, wanted, err = c.withAttributes(ctx, properties, sent, after); err != nil {
+			return nil, nil, false, err
+		}
+		lacking := c.emulator.lacking(shapeOf(c.typ, properties))
+		for _, a := range attributesOf(c.typ) {
+			if value, found := a.at.Find(before); found && !lacking[a.name] { // in case that they could not be read
+				model, _ = invoke.Put(model, a.at, value).(map[string]any)
+			}
+		}
+	}
+	return after, readOutputs(c.typ, model, after.outputs, wanted), changed, nil
 }
 
 // reset sets the defaults of properties that the update leaves out: an emulator would keep their values. It

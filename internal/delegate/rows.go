@@ -158,6 +158,51 @@ func (d *Delegates) locate(ctx context.Context, typ *schema.Schema, request oper
 	return best, nil
 }
 
+// each visits all rows, or those of creates that have not ended, the newest first: they need the others.
+func (d *Delegates) each(ctx context.Context, unfinished bool, visit func(row *resourceRow) error) error {
+	for last := (&resourceRow{}); last != nil; {
+		var rows []resourceRow
+		query := d.config.Store.Read().NewSelect().Model(&rows).ExcludeColumn("model").Order("created_at DESC", "token DESC").Limit(pageSize)
+		if unfinished {
+			query = query.Where("stage IN (?, ?)", creating, failing)
+		}
+		if last.Token != "" {
+			query = query.Where("(created_at, token) < (?, ?)", last.CreatedAt, last.Token)
+		}
+		if err := query.Scan(ctx); err != nil {
+			return fmt.Errorf("list delegated resources: %w", err)
+		}
+		last = nil
+		for i := range rows {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			last = &rows[i]
+			if err := visit(last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachUnused visits the markers that are no longer used.
+func (d *Delegates) eachUnused(ctx context.Context, visit func(m *markerRow)) error {
+	for last := ""; ; {
+		var markers []markerRow
+		if err := d.config.Store.Read().NewSelect().Model(&markers).Where("state = ? AND id > ?", markerUnused, last).Order("id").Limit(pageSize).Scan(ctx); err != nil {
+			return fmt.Errorf("list the markers of emulators: %w", err)
+		}
+		for i := range markers {
+			last = markers[i].ID
+			visit(&markers[i])
+		}
+		if len(markers) < pageSize {
+			return nil
+		}
+	}
+}
+
 // A takenError reports that a resource of this server has the name.
 type takenError struct{ claim string }
 
@@ -207,8 +252,12 @@ func (d *Delegates) save(ctx context.Context, row *resourceRow, columns ...strin
 	return nil
 }
 
-// forget deletes the row of a resource that no longer exists, and the marker with the last one.
+// forget deletes the row of a resource that no longer exists, after the files that were copied for it, and the marker
+// with the last one.
 func (d *Delegates) forget(ctx context.Context, e *emulator, row *resourceRow) error {
+	if err := d.unstage(ctx, e, row); err != nil {
+		return err
+	}
 	err := d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.NewDelete().Model(row).WherePK().Exec(ctx)
 		if err != nil || store.RequireOneRow(result) != nil {
@@ -351,7 +400,11 @@ func (d *Delegates) dropMarker(ctx context.Context, e *emulator, id string) erro
 	case err != nil:
 		return fmt.Errorf("look for the marker of an emulator: %w", err)
 	}
-	if err := e.deleteStack(ctx, e.cloudFormation(awswire.Caller{Place: awswire.Place{Account: m.Account, Region: m.Region}}), m.stackName()); err != nil {
+	caller := awswire.Caller{Place: awswire.Place{Account: m.Account, Region: m.Region}}
+	if err := e.deleteStack(ctx, e.cloudFormation(caller), m.stackName()); err != nil {
+		return err
+	}
+	if err := e.deleteBucket(ctx, e.s3(strayCaller), responses); err != nil {
 		return err
 	}
 	err = d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {

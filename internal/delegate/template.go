@@ -74,6 +74,33 @@ func memberNodes(node *document.Value) []document.Member {
 	return node.Get("properties").Distinct()
 }
 
+// shapeOf is what the attributes of a resource depend on besides its type: which properties it has, and what flags and
+// choices among them are. A table has the ARN of a stream only if it has one.
+func shapeOf(typ *schema.Schema, properties map[string]any) string {
+	var text strings.Builder
+	var add func(at document.Pointer, v any)
+	add = func(at document.Pointer, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if child := at.Append(key); !typ.IsReadOnly(child) && !(len(at) == 0 && isTags(typ, key)) {
+					text.WriteString("/" + key)
+					add(child, v[key])
+				}
+			}
+			text.WriteString(".")
+		case bool:
+			text.WriteString(strconv.FormatBool(v))
+		case string:
+			if node := typ.Property(at); node != nil && node.Get("enum") != nil {
+				text.WriteString(v)
+			}
+		}
+	}
+	add(nil, properties)
+	return typ.TypeName.Value + " " + hashed(text.String())
+}
+
 // A stackText is the template of the stack of a resource, with its parameters.
 type stackText struct {
 	body    string

@@ -31,10 +31,6 @@ type Config struct {
 	// Object opens a file in the S3 of this server, which emulators do not see. Nil means that there is none.
 	Object func(ctx context.Context, caller awswire.Caller, bucket, key, version string) (io.ReadCloser, error)
 
-	// Else are those who provide types without delegates, in the order in which they are asked. Resources that they
-	// made stay with them.
-	Else []operation.Types
-
 	// Ongoing reports whether the operation with a token is in progress.
 	Ongoing func(ctx context.Context, tx *store.Tx, token string) (bool, error)
 
@@ -129,38 +125,59 @@ var served = []string{"Events", "Lambda", "Logs", "S3", "SNS", "SSM", "SecretsMa
 func (d *Delegates) Type(ctx context.Context, caller awswire.Caller, name, _ string) (*operation.Type, error) {
 	unknown := &operation.UnknownTypeError{Name: name}
 	rule := d.rule(name)
-	if rule == nil && !d.uses(name) {
+	if rule == nil {
 		return nil, unknown
 	}
+	typ, err := d.typeOf(ctx, name)
+	if err != nil || d.uses(name) {
+		return typ, err
+	}
+	knows, err := d.emulators[rule.URL].provides(ctx, caller, name)
+	var refused *fault
+	switch {
+	case errors.As(err, &refused) && refused.code == invoke.InvalidRequest:
+		unknown.Hint = refused.message
+		return nil, unknown
+	case errors.As(err, &refused):
+		// A failure is not a reason to provide the type otherwise.
+	case err != nil:
+		return nil, err
+	case !knows:
+		unknown.Hint = fmt.Sprintf("the emulator at %s does not have the type; pass --simulate %s to simulate it", rule.URL, name)
+		return nil, unknown
+	}
+	return typ, nil
+}
+
+func (d *Delegates) typeOf(ctx context.Context, name string) (*operation.Type, error) {
 	parsed, err := d.config.Schema(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case parsed == nil:
-		unknown.Hint = "import the schema of the type with cfn types import aws, so that it can be delegated"
-		return nil, unknown
+		return nil, &operation.UnknownTypeError{Name: name, Hint: "import the schema of the type with cfn types import aws, so that it can be delegated"}
 	}
-	if rule != nil && !d.uses(name) {
-		knows, err := d.emulators[rule.URL].provides(ctx, caller, name)
-		var refused *fault
-		switch {
-		case errors.As(err, &refused) && refused.code == invoke.InvalidRequest:
-			unknown.Hint = refused.message
-			return nil, unknown
-		case errors.As(err, &refused):
-			// A failure is not a reason to provide the type otherwise.
-		case err != nil:
-			return nil, err
-		case !knows:
-			unknown.Hint = fmt.Sprintf("the emulator at %s does not have the type; pass --simulate %s to simulate it", rule.URL, name)
-			return nil, unknown
-		}
-	}
-	return &operation.Type{Name: name, Schema: parsed, Provider: d, Where: d.where(caller, name)}, nil
+	return &operation.Type{Name: name, Schema: parsed, Provider: d}, nil
 }
 
-// where returns the function that says where a resource of a type is.
-func (d *Delegates) where(caller awswire.Caller, name string) func(ctx context.Context, identifier string) (string, error) {
+// Left are the types of resources that a server with other rules made.
+func (d *Delegates) Left() operation.Types { return left{d} }
+
+type left struct{ *Delegates }
+
+// Type implements operation.Types.
+func (l left) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*operation.Type, error) {
+	if !l.uses(name) {
+		return nil, &operation.UnknownTypeError{Name: name}
+	}
+	return l.typeOf(ctx, name)
+}
+
+// Where returns the function that says where a resource of a type is, nil if none of them is in an emulator.
+func (d *Delegates) Where(caller awswire.Caller, name string) func(ctx context.Context, identifier string) (string, error) {
+	if d.rule(name) == nil && !d.uses(name) {
+		return nil
+	}
 	return func(ctx context.Context, identifier string) (string, error) {
 		row, err := d.locate(ctx, nil, operation.Request{Caller: caller, Type: name, Identifier: identifier})
 		if err != nil || row == nil {
@@ -225,40 +242,41 @@ func (d *Delegates) ListResources(ctx context.Context, request operation.ListReq
 
 // Expire deletes what creates left that were given up, and markers that are no longer used.
 func (d *Delegates) Expire(ctx context.Context, _ time.Time) error {
-	var rows []resourceRow
-	if err := d.config.Store.Read().NewSelect().Model(&rows).Where("stage IN (?, ?)", creating, failing).Limit(1000).Scan(ctx); err != nil {
-		return fmt.Errorf("list delegated resources: %w", err)
-	}
-	for i := range rows {
-		row := &rows[i]
+	err := d.each(ctx, true, func(row *resourceRow) error {
+		if d.emulators[row.Endpoint] == nil {
+			return nil
+		}
 		ongoing := false
 		err := d.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 			ongoing, err = d.config.Ongoing(ctx, tx, row.Token)
 			return err
 		})
-		if err != nil {
-			return err
+		if err == nil && !ongoing {
+			d.discard(ctx, row)
 		}
-		if e := d.emulators[row.Endpoint]; !ongoing && e != nil {
-			d.discard(ctx, e, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return d.eachUnused(ctx, func(m *markerRow) {
+		e := d.emulators[m.Endpoint]
+		if e == nil {
+			return
 		}
-	}
-	var markers []markerRow
-	if err := d.config.Store.Read().NewSelect().Model(&markers).Where("state = ?", markerUnused).Limit(1000).Scan(ctx); err != nil {
-		return fmt.Errorf("list the markers of emulators: %w", err)
-	}
-	for _, m := range markers {
-		if e := d.emulators[m.Endpoint]; e != nil {
-			if err := d.dropMarker(ctx, e, m.ID); err != nil {
-				d.config.Logger.WarnContext(ctx, "the stack of a marker could not be deleted", "url", e.url, "stack", m.stackName(), "error", err)
-			}
+		if err := d.dropMarker(ctx, e, m.ID); err != nil {
+			d.config.Logger.WarnContext(ctx, "the stack of a marker could not be deleted", "url", e.url, "stack", m.stackName(), "error", err)
 		}
-	}
-	return nil
+	})
 }
 
-// discard deletes the stack of a resource and forgets it. A stack of that name that others created stays.
-func (d *Delegates) discard(ctx context.Context, e *emulator, row *resourceRow) {
+// discard deletes the stack of a resource and forgets it. A stack of that name that others created stays, and so
+// does what is in an emulator that this server does not have.
+func (d *Delegates) discard(ctx context.Context, row *resourceRow) {
+	e := d.emulators[row.Endpoint]
+	if e == nil {
+		return
+	}
 	client := e.cloudFormation(row.caller())
 	found, err := e.settle(ctx, client, row.stackRef())
 	if err == nil && found != nil && found.description == row.owner() {
@@ -274,22 +292,8 @@ func (d *Delegates) discard(ctx context.Context, e *emulator, row *resourceRow) 
 
 // Clear deletes all resources in emulators, for a server whose data is deleted when it stops.
 func (d *Delegates) Clear(ctx context.Context) error {
-	for last := (&resourceRow{}); last != nil && ctx.Err() == nil; {
-		var rows []resourceRow
-		query := d.config.Store.Read().NewSelect().Model(&rows).ExcludeColumn("model").Order("created_at DESC", "token DESC").Limit(pageSize)
-		if last.Token != "" {
-			query = query.Where("(created_at, token) < (?, ?)", last.CreatedAt, last.Token)
-		}
-		if err := query.Scan(ctx); err != nil {
-			return fmt.Errorf("list delegated resources: %w", err)
-		}
-		last = nil
-		for i := range rows {
-			last = &rows[i]
-			if e := d.emulators[last.Endpoint]; e != nil && ctx.Err() == nil {
-				d.discard(ctx, e, last)
-			}
-		}
-	}
-	return ctx.Err()
+	return d.each(ctx, false, func(row *resourceRow) error {
+		d.discard(ctx, row)
+		return nil
+	})
 }

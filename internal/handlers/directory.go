@@ -16,8 +16,8 @@ import (
 )
 
 // A Directory finds functions by the names that the Lambda Invoke API has for them: those
-// of the Pool's Functions, and the handlers of registered types, named like
-// Org-Service-Resource. All members must be set.
+// of the Pool's Functions, those of stacks, here or in an emulator, and the handlers of registered types, named like
+// Org-Service-Resource. All members but Delegated must be set.
 type Directory struct {
 	Pool   *Pool
 	Tokens *operation.Tokens
@@ -26,7 +26,13 @@ type Directory struct {
 	// Handler finds the handler of a version of a registered type, of the default one for the version
 	// "". The error of a type that does not exist is an *awswire.Error.
 	Handler func(ctx context.Context, caller awswire.Caller, kind schema.Kind, typeName, version string) (bundle.Spec, error)
+
+	// Delegated returns a function that is in an emulator, nil if there is none of the name.
+	Delegated func(ctx context.Context, caller awswire.Caller, name, qualifier string) (lambda.Invoker, error)
 }
+
+// delegated is a function in an emulator.
+type delegated struct{ lambda.Invoker }
 
 // Function finds a function. The qualifier is a version, $LATEST or empty. The error is a
 // *lambda.RefusedError if there is no such function.
@@ -42,6 +48,11 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 		return nil, err
 	case found:
 		return d.Pool.Function(ctx, spec)
+	}
+	if d.Delegated != nil {
+		if function, err := d.Delegated(ctx, caller, name, qualifier); function != nil || err != nil {
+			return delegated{function}, err
+		}
 	}
 	typeName := strings.ReplaceAll(name, "-", "::")
 	for _, kind := range []schema.Kind{schema.Resource, schema.Hook} {
@@ -62,7 +73,7 @@ func (d *Directory) Function(ctx context.Context, caller awswire.Caller, name, q
 		name += ":" + qualifier
 	}
 	return nil, &lambda.RefusedError{Status: http.StatusNotFound, Code: "ResourceNotFoundException",
-		Message: "Function not found: " + name + ". The functions are those of cfn serve --function NAME=…, those of stacks if cfn serve has --run-lambda, and the registered resource types " +
+		Message: "Function not found: " + name + ". The functions are those of cfn serve --function NAME=…, those of stacks if cfn serve has --run-lambda or --delegate, and the registered resource types " +
 			"and hooks, named like Org-Service-Resource; a version is the qualifier, like Org-Service-Resource:00000001."}
 }
 
@@ -90,10 +101,12 @@ func (d *Directory) Find(ctx context.Context, caller awswire.Caller, reference s
 	if !ok {
 		return false, notAReference(reference)
 	}
-	if _, err := d.Function(ctx, caller, name, qualifier); err != nil {
+	function, err := d.Function(ctx, caller, name, qualifier)
+	if err != nil {
 		return false, err
 	}
-	return d.Pool.functions[name].URL == "", nil
+	_, remote := function.(delegated)
+	return !remote && d.Pool.functions[name].URL == "", nil
 }
 
 func notAReference(reference string) error {

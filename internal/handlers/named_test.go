@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/handlers"
@@ -155,6 +157,25 @@ func TestRemoteFunction(t *testing.T) {
 	}
 	if _, err := d.Call(t.Context(), caller, "gone", []byte(`{}`), nil); err == nil {
 		t.Error("nothing listens there")
+	}
+	// A function in an emulator is found after those with options, and is not one of this program.
+	d.Delegated = func(_ context.Context, _ awswire.Caller, name, qualifier string) (lambda.Invoker, error) {
+		switch name {
+		case "ours":
+			t.Error("an option is overridden")
+		case "unknown":
+			return nil, nil
+		}
+		return &lambda.Endpoint{URL: server.URL, Sign: true, Region: region, FunctionName: "theirs", Credentials: aws.AnonymousCredentials{}}, nil
+	}
+	if local, err := d.Find(t.Context(), caller, "delegated"); err != nil || local {
+		t.Errorf("%v, %v", local, err)
+	}
+	if _, err := d.Function(t.Context(), caller, "unknown", ""); err == nil {
+		t.Error("there is no such function")
+	}
+	if result, err := d.Call(t.Context(), caller, "ours", []byte(`{}`), nil); err != nil || string(result.Payload) != `{"n": 1}` {
+		t.Errorf("%+v, %v", result, err)
 	}
 	eventually(t, "the logs", func() bool {
 		text := b.text(t)

@@ -3,6 +3,10 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -21,14 +25,22 @@ import (
 // A type of which only the schema was imported is none of these: it is unknown here, and the
 // error says what to do about that. All members must be set.
 //
-// A resource stays where it was made: a served type also finds the resources that were simulated, and
-// the other way around.
+// A resource stays where it was made: types of the kinds 3 to 7 also find the resources that another of them made.
 type Catalog struct {
-	Registered, Stacks, Custom, Delegated, Builtin, Simulated, Left Types
+	Registered, Stacks, Custom, Delegated, Builtin, Simulated Types
+
+	// Left are asked one after the other.
+	Left []Types
 
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
+
+	// Where returns Type.Where of a type whose resources may be in an emulator, nil for any other.
+	Where func(caller awswire.Caller, name string) func(ctx context.Context, identifier string) (string, error)
 }
+
+// ErrElsewhere is what a provider returns that keeps a list of its resources, for one that is not in it.
+var ErrElsewhere = errors.New("the resource is in another place")
 
 // Type implements Types. Of the hints of those who do not know the type, the last one counts,
 // but for one of this server's own: that says how to have the type served.
@@ -37,58 +49,81 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		Types
 		knows bool // its hint, if it has one, is the one that counts
 	}
-	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, true}, {c.Builtin, true}, {c.Simulated, false}, {c.Left, false}}
-	const builtin, simulated = 4, 5
+	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, true}, {c.Builtin, true}, {c.Simulated, false}}
+	const delegated, builtin, simulated = 3, 4, 5
 	if c.Preferred(name) {
 		order[builtin], order[simulated] = order[simulated], order[builtin]
 	}
+	for _, left := range c.Left {
+		order = append(order, source{left, false})
+	}
 	hint, final := "", false
-	for i, types := range order {
-		typ, err := types.Type(ctx, caller, name, version)
+	for i, from := range order {
+		typ, err := from.Type(ctx, caller, name, version)
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
-			if err == nil && (i == builtin || i == simulated) {
-				typ = staying(typ, order[builtin+simulated-i].Types)
+			if err == nil && i >= delegated {
+				typ = c.staying(typ, caller, order[builtin].Types, order[simulated].Types)
 			}
 			return typ, err
 		}
 		if unknown.Hint != "" && !final {
-			hint, final = unknown.Hint, types.knows
+			hint, final = unknown.Hint, from.knows
 		}
 	}
 	return nil, &UnknownTypeError{Name: name, Hint: hint}
 }
 
-// staying is a type that finds the resources of another source, too.
-func staying(typ *Type, other Types) *Type {
-	second, ok := other.(Provider)
-	if !ok {
-		return typ
-	}
+// staying is a type that finds the resources of other sources, too.
+func (c *Catalog) staying(typ *Type, caller awswire.Caller, others ...Types) *Type {
 	out := *typ
-	out.Provider = twoPlaces{typ.Provider, second}
+	p := places{lists: typ.Provider}
+	p.delegated, _ = c.Delegated.(Provider)
+	for _, other := range others {
+		if provider, ok := other.(Provider); ok && provider != typ.Provider {
+			p.here = append(p.here, provider)
+		}
+	}
+	if typ.Provider != nil && typ.Provider != p.delegated {
+		p.here = slices.Insert(p.here, 0, typ.Provider)
+	}
+	out.Provider, out.Where = p, c.Where(caller, typ.Name)
 	return &out
 }
 
-// twoPlaces creates and lists resources in one place, and finds those that are in another one.
-type twoPlaces struct{ first, second Provider }
+// places are where the resources of a type may be.
+type places struct {
+	delegated Provider   // decides by its list which resources are in emulators
+	here      []Provider // the first one creates what is not delegated, and all others have what they made earlier
+	lists     Provider
+}
 
 // Call implements [Provider].
-func (p twoPlaces) Call(ctx context.Context, request Request) (Progress, error) {
-	progress, err := p.first.Call(ctx, request)
-	if err != nil || request.Action == invoke.Create || progress.ErrorCode != string(invoke.NotFound) {
-		return progress, err
+func (p places) Call(ctx context.Context, request Request) (Progress, error) {
+	if p.delegated != nil {
+		if progress, err := p.delegated.Call(ctx, request); !errors.Is(err, ErrElsewhere) {
+			return progress, err
+		}
 	}
-	found, err := p.second.Call(ctx, request)
-	if err != nil || found.ErrorCode != string(invoke.NotFound) {
-		return found, err
+	first := Progress{
+		Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound),
+		Message: fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", request.Type, request.Identifier),
 	}
-	return progress, nil
+	for i, place := range p.here {
+		progress, err := place.Call(ctx, request)
+		if err != nil || request.Action == invoke.Create || progress.ErrorCode != string(invoke.NotFound) {
+			return progress, err
+		}
+		if i == 0 {
+			first = progress
+		}
+	}
+	return first, nil
 }
 
 // ListResources implements [Lister].
-func (p twoPlaces) ListResources(ctx context.Context, request ListRequest) (*Page, error) {
-	lister, ok := p.first.(Lister)
+func (p places) ListResources(ctx context.Context, request ListRequest) (*Page, error) {
+	lister, ok := p.lists.(Lister)
 	if !ok {
 		return &Page{ErrorCode: string(invoke.InvalidRequest), Message: "The resource type " + request.Type + " has no list handler."}, nil
 	}

@@ -41,13 +41,14 @@ func TestCatalogOrder(t *testing.T) {
 			Delegated:  listed{label: "delegated", names: []string{"all", "not-registered", "delegated", "served-delegated"}, hint: "delegate it"},
 			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "served-delegated", "named"}},
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
-			Left:       listed{label: "left", names: []string{"all", "left"}},
+			Left:       []Types{listed{label: "left", names: []string{"all", "left"}}, listed{label: "rest", names: []string{"all", "left", "rest"}}},
+			Where:      nowhere,
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
 		}
 	}
 	for name, want := range map[string]string{
 		"all": "registered", "registered": "registered", "not-registered": "stacks", "stacks": "stacks", "custom": "custom",
-		"served": "builtin", "delegated": "delegated", "served-delegated": "delegated", "named": "simulated", "simulated": "simulated", "left": "left",
+		"served": "builtin", "delegated": "delegated", "served-delegated": "delegated", "named": "simulated", "simulated": "simulated", "left": "left", "rest": "rest",
 	} {
 		typ, err := catalog(nil).Type(t.Context(), awswire.Caller{}, name, "-1")
 		if err != nil || typ.Version != want+"-1" {
@@ -68,13 +69,16 @@ func TestCatalogOrder(t *testing.T) {
 	}
 }
 
+func nowhere(awswire.Caller, string) func(context.Context, string) (string, error) { return nil }
+
 // kept are resources in one place, by identifier.
 type kept struct {
 	listed
-	resources map[string]bool
+	resources map[string]string // what is said of them
+	rows      bool              // it knows which resources are its own
 }
 
-func (k kept) Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error) {
+func (k *kept) Type(ctx context.Context, caller awswire.Caller, name, version string) (*Type, error) {
 	typ, err := k.listed.Type(ctx, caller, name, version)
 	if typ != nil {
 		typ.Provider = k
@@ -82,41 +86,72 @@ func (k kept) Type(ctx context.Context, caller awswire.Caller, name, version str
 	return typ, err
 }
 
-func (k kept) Call(_ context.Context, request Request) (Progress, error) {
-	if request.Action != invoke.Create && !k.resources[request.Identifier] {
-		return Progress{Status: types.OperationStatusFailed, ErrorCode: "NotFound", Message: k.label}, nil
+func (k *kept) Call(_ context.Context, request Request) (Progress, error) {
+	said, found := k.resources[request.Identifier]
+	switch {
+	case k.rows && !found && (request.Action != invoke.Create || len(k.names) == 0 || request.Callback != nil):
+		return Progress{}, ErrElsewhere
+	case request.Action != invoke.Create && (!found || said != ""):
+		return Progress{Status: types.OperationStatusFailed, ErrorCode: "NotFound", Message: k.label + said}, nil
 	}
 	return Progress{Status: types.OperationStatusSuccess, Message: k.label}, nil
 }
 
 // TestResourcesStay: a resource is found where it was made, whichever source has its type today.
 func TestResourcesStay(t *testing.T) {
-	names := []string{"both"}
-	catalog := func(preferred bool) *Catalog {
+	type options struct{ preferred, delegated, unserved bool }
+	catalog := func(o options) *Catalog {
+		both, made, served := []string{"both"}, []string{}, []string{}
+		if o.delegated {
+			made = both
+		}
+		if !o.unserved {
+			served = both
+		}
+		delegated := &kept{listed{label: "delegated", names: made}, map[string]string{"remote": "", "twice": " lost"}, true}
 		return &Catalog{
-			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
-			Builtin:   kept{listed{label: "builtin", names: names}, map[string]bool{"served": true}},
-			Simulated: kept{listed{label: "simulated", names: names}, map[string]bool{"shelved": true}},
+			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: delegated, Preferred: func(string) bool { return o.preferred },
+			Left:      []Types{&kept{listed: listed{label: "left", names: both}}},
+			Builtin:   &kept{listed: listed{label: "builtin", names: served}, resources: map[string]string{"served": "", "twice": ""}},
+			Simulated: &kept{listed: listed{label: "simulated", names: served}, resources: map[string]string{"shelved": "", "twice": ""}},
+			Where: func(awswire.Caller, string) func(context.Context, string) (string, error) {
+				return func(context.Context, string) (string, error) { return "somewhere", nil }
+			},
 		}
 	}
+	var plain options
 	for _, test := range []struct {
-		preferred  bool
+		options
 		action     invoke.Action
 		identifier string
 		want       string
 	}{
-		{false, invoke.Create, "new", "builtin"}, {true, invoke.Create, "new", "simulated"},
-		{false, invoke.Update, "served", "builtin"}, {true, invoke.Update, "served", "builtin"},
-		{false, invoke.Delete, "shelved", "simulated"}, {true, invoke.Read, "shelved", "simulated"},
-		{false, invoke.Read, "nowhere", "builtin NotFound"}, {true, invoke.Read, "nowhere", "simulated NotFound"},
+		{plain, invoke.Create, "new", "builtin"}, {options{preferred: true}, invoke.Create, "new", "simulated"},
+		{plain, invoke.Update, "served", "builtin"}, {options{preferred: true}, invoke.Update, "served", "builtin"},
+		{plain, invoke.Delete, "shelved", "simulated"}, {options{preferred: true}, invoke.Read, "shelved", "simulated"},
+		{plain, invoke.Read, "nowhere", "builtin NotFound"}, {options{preferred: true}, invoke.Read, "nowhere", "simulated NotFound"},
+		{plain, invoke.Update, "remote", "delegated"}, {options{delegated: true}, invoke.Create, "new", "delegated"},
+		{options{delegated: true}, invoke.Create, "begun", "builtin"}, {options{delegated: true, preferred: true}, invoke.Create, "begun", "simulated"},
+		{options{delegated: true}, invoke.Delete, "shelved", "simulated"}, {options{delegated: true, preferred: true}, invoke.Delete, "served", "builtin"},
+		{options{delegated: true, unserved: true}, invoke.Delete, "served", "builtin"}, // its own type has gone
+		{options{unserved: true}, invoke.Update, "remote", "delegated"}, {options{unserved: true}, invoke.Create, "new", "left"},
+		// What an emulator has lost is not what has the same name here.
+		{options{delegated: true}, invoke.Delete, "twice", "delegated lost NotFound"},
 	} {
-		typ, err := catalog(test.preferred).Type(t.Context(), awswire.Caller{}, "both", "")
+		typ, err := catalog(test.options).Type(t.Context(), awswire.Caller{}, "both", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		progress, err := typ.Provider.Call(t.Context(), Request{Action: test.action, Identifier: test.identifier})
+		request := Request{Action: test.action, Identifier: test.identifier}
+		if test.identifier == "begun" {
+			request.Callback = []byte("{}")
+		}
+		progress, err := typ.Provider.Call(t.Context(), request)
 		if got := strings.TrimSpace(progress.Message + " " + progress.ErrorCode); err != nil || got != test.want {
 			t.Errorf("%+v: %s, %v", test, got, err)
+		}
+		if where, err := typ.Where(t.Context(), test.identifier); err != nil || where != "somewhere" {
+			t.Errorf("%s, %v", where, err)
 		}
 	}
 }

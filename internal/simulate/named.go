@@ -11,7 +11,7 @@ import (
 // Named is the model of a new resource with the names that its template leaves out and the tags of its stack, as
 // a simulated resource has them.
 func Named(typ *schema.Schema, request operation.Request, model map[string]any) map[string]any {
-	m := &maker{typ: typ, request: request, model: maps.Clone(model)}
+	m := &maker{typ: typ, request: request, model: maps.Clone(model), drawn: map[string]int{}, budget: maxValues}
 	m.names()
 	m.tags()
 	return m.model
