@@ -17,7 +17,7 @@ import (
 func newTemplate(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template",
-		Short: "Check CloudFormation templates",
+		Short: "Check and format CloudFormation templates",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.printf("%s", helpText(cmd))
@@ -25,7 +25,7 @@ func newTemplate(c *app) *cobra.Command {
 		},
 		Annotations: map[string]string{"log": "none"},
 	}
-	cmd.AddCommand(newTemplateCheck(c))
+	cmd.AddCommand(newTemplateCheck(c), newTemplateFmt(c))
 	return cmd
 }
 
