@@ -39,12 +39,16 @@ func Format(name string, body []byte, to Syntax) (*Formatted, error) {
 		to = from
 	}
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	if from == YAML {
-		body = bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))
-	}
-	root, err := readForFormat(name, body)
+	written, err := readForFormat(name, body)
 	if err != nil {
 		return nil, err
+	}
+	root := written
+	if from == YAML && bytes.IndexByte(body, '\r') >= 0 {
+		body = bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+		if root, err = readForFormat(name, body); err != nil {
+			return nil, ErrFormat
+		}
 	}
 	out := &Formatted{}
 	var before []string
@@ -61,7 +65,7 @@ func Format(name string, body []byte, to Syntax) (*Formatted, error) {
 		before, out.Text = f.comments(), f.format()
 	}
 	again, err := readForFormat(name, out.Text)
-	if err != nil || !bytes.Equal(again.AppendJSON(nil), root.AppendJSON(nil)) || to == YAML && !slices.Equal(before, newFormatter(out.Text, again).comments()) {
+	if err != nil || !bytes.Equal(again.AppendJSON(nil), written.AppendJSON(nil)) || to == YAML && !slices.Equal(before, newFormatter(out.Text, again).comments()) {
 		return nil, ErrFormat
 	}
 	return out, nil
