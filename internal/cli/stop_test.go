@@ -74,6 +74,7 @@ var stoppedCommands = []stopped{
 	{"types deactivate Acme::Foo::Bar", exitInterrupted},
 	{"types deregister Acme::Foo::Bar", exitInterrupted},
 	{"types import acme-foo-bar.json", exitInterrupted},
+	{"types export --registry out", exitInterrupted},
 	{"logs function", exitInterrupted},
 	{"logs function --follow", exitOK},
 	{"invoke --endpoint ENDPOINT resource READ r.json", exitOK},

@@ -40,6 +40,7 @@ type schemaSource struct {
 	library  func() *simulate.Library // opened at the first use, nil if there is none
 	builtin  map[string]string
 	projects map[string]*schema.Schema // nil until they are searched
+	modules  map[string]string         // schemas of the modules among the projects
 	loaded   map[string]*schema.Schema
 	names    []string
 	closers  []io.Closer
@@ -208,7 +209,7 @@ func (s *schemaSource) searchProjects() error {
 	if s.projects != nil {
 		return nil
 	}
-	s.projects = map[string]*schema.Schema{}
+	s.projects, s.modules = map[string]*schema.Schema{}, map[string]string{}
 	root, entries := s.app.path("."), 0
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if stopped := s.ctx.Err(); stopped != nil {
@@ -246,6 +247,12 @@ func (s *schemaSource) addProject(dir string) error {
 	if p == nil {
 		s.app.notef("warning: the types of the project %s are not used: %v\n", label, errors.Join(err, problems.Err()))
 		return nil //nolint:nilerr // the project is left out
+	}
+	if p.Kind == schema.Module {
+		if f, problems, err := p.Fragment(); err == nil && f != nil && !problems.HasErrors() {
+			s.modules[p.TypeName] = string(f.Schema(p.TypeName))
+		}
+		return nil
 	}
 	if p.Kind != schema.Resource {
 		return nil
