@@ -212,7 +212,7 @@ func TestCDKConstructs(t *testing.T) {
 	p.output(t, "node", tsc, "--strict", "--target", "ES2020", "--module", "commonjs", "--skipLibCheck", file.Path)
 	p.mustCDK(t, cdk, nil, "deploy", "--all", "--require-approval", "never")
 	expectStacks(t, client, "Reports CREATE_COMPLETE")
-	if first, second := outputOf(t, client, "Reports", "First"), outputOf(t, client, "Reports", "Second"); first == "" || first == second {
+	if first, second := outputOf(t, client, "Reports", "FirstId"), outputOf(t, client, "Reports", "SecondId"); first == "" || first == second {
 		t.Errorf("the reports are %q and %q", first, second)
 	}
 	template := must[*cloudformation.GetTemplateOutput](t)(client.GetTemplate(t.Context(), &cloudformation.GetTemplateInput{StackName: aws.String("Reports")}))

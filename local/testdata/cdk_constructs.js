@@ -13,5 +13,5 @@ const imported = CfnReport.fromId(stack, 'Other', 'tps-1');
 if (imported.reportRef.id !== 'tps-1' || !CfnReport.isCfnResource(first)) {
   throw new Error('the construct of another report has the reference ' + JSON.stringify(imported.reportRef));
 }
-new cdk.CfnOutput(stack, 'First', { value: first.ref });
-new cdk.CfnOutput(stack, 'Second', { value: second.reportRef.id });
+new cdk.CfnOutput(stack, 'FirstId', { value: first.ref });
+new cdk.CfnOutput(stack, 'SecondId', { value: second.reportRef.id });
