@@ -36,7 +36,7 @@ type schemaSource struct {
 	app      *app
 	ctx      context.Context //nolint:containedctx // of one command
 	sets     []*schemaSet
-	remote   *submit.Remote // nil without --registry
+	remote   *submit.Remote           // nil without --registry
 	library  func() *simulate.Library // opened at the first use, nil if there is none
 	builtin  map[string]string
 	projects map[string]*schema.Schema // nil until they are searched

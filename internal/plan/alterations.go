@@ -182,7 +182,9 @@ func (s standIns) GetAtt(logicalID, attribute string) (any, bool, error) {
 }
 
 // ImportValue implements [template.References].
-func (s standIns) ImportValue(name string) (string, bool, error) { return standIn("export", name), true, nil }
+func (s standIns) ImportValue(name string) (string, bool, error) {
+	return standIn("export", name), true, nil
+}
 
 // StackOutput implements [template.References].
 func (s standIns) StackOutput(ref template.StackOutputRef) (string, bool, error) {

@@ -447,4 +447,3 @@ func appendFlat(b []byte, v *document.Value) []byte {
 	}
 	return append(b, shut)
 }
-
