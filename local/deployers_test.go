@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/codegen"
+	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/simulate"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -191,6 +193,35 @@ func (p place) mustCDK(t *testing.T, cdk string, env []string, args ...string) s
 		t.Fatalf("cdk %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return out
+}
+
+// TestCDKConstructs deploys an app with a generated L1 construct of a registered type.
+func TestCDKConstructs(t *testing.T) {
+	cdk, tsc := installed(t, "cdk/node_modules/aws-cdk/bin/cdk"), installed(t, "typescript/node_modules/typescript/bin/tsc")
+	t.Parallel()
+	p, client := deployer(t, "454545454545")
+	p.registerReport(t, client)
+	p.cdkApp(t, cdk, filepath.Join("testdata", "cdk_constructs.js"))
+	described := must[*cloudformation.DescribeTypeOutput](t)(client.DescribeType(t.Context(), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: reportName}))
+	report, problems := schema.Load("schema.json", []byte(aws.ToString(described.Schema)), schema.Config{Kind: schema.Resource})
+	if report == nil {
+		t.Fatal(problems)
+	}
+	file := must[codegen.File](t)(codegen.CDK(report, *reportName, "typescript"))
+	writeFile(t, filepath.Join(p.dir, file.Path), file.Data)
+	p.output(t, "node", tsc, "--strict", "--target", "ES2020", "--module", "commonjs", "--skipLibCheck", file.Path)
+	p.mustCDK(t, cdk, nil, "deploy", "--all", "--require-approval", "never")
+	expectStacks(t, client, "Reports CREATE_COMPLETE")
+	if first, second := outputOf(t, client, "Reports", "FirstId"), outputOf(t, client, "Reports", "SecondId"); first == "" || first == second {
+		t.Errorf("the reports are %q and %q", first, second)
+	}
+	template := must[*cloudformation.GetTemplateOutput](t)(client.GetTemplate(t.Context(), &cloudformation.GetTemplateInput{StackName: aws.String("Reports")}))
+	for _, want := range []string{"PCLoadLetter1999", "Peter Gibbons", "Initech::TPS::Report"} {
+		if !strings.Contains(aws.ToString(template.TemplateBody), want) {
+			t.Errorf("the template lacks %s:\n%s", want, aws.ToString(template.TemplateBody))
+		}
+	}
+	p.mustCDK(t, cdk, nil, "destroy", "--all", "--force")
 }
 
 // TestCDK bootstraps an account, and deploys, compares, imports into and destroys an app with a

@@ -43,6 +43,10 @@ confirmation. Replacements are bold, with the property that causes them. --yes s
 --plan only shows the changes: it creates a change set, including nested stacks, and deletes it.
 Without a terminal, cfn does not ask.
 
+The plan shows what the metadata com.aws.cloudformation.Context says of a resource, and warns of changes
+of what must never change, as the deployed template says. With --enforce-context, such an update fails
+before it begins.
+
 --express completes resources as soon as they are configured, without waiting until they are ready; as on
 AWS, it does not roll back unless --on-failure ROLLBACK is passed. --revert-drift also resets resources
 that were changed outside of the stack. --import-existing-resources imports resources of new logical IDs
@@ -180,7 +184,7 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	if err := c.openDeployment(ctx, opts, d); err != nil {
 		return err
 	}
-	if opts.plan || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
+	if opts.plan || opts.enforce || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
 		in, err := c.changeSetInput(ctx, opts, d)
 		if err != nil {
 			return err

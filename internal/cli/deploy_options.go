@@ -20,7 +20,7 @@ type deployOptions struct {
 	parameters, tags, capabilities       []string
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
-	noValidation                         bool
+	noValidation, enforce                bool
 	protect                              optionalBool
 }
 
@@ -44,6 +44,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
 	flags.Var(&o.protect, "protect", "turn termination protection on; --protect=false turns it off")
 	flags.Lookup("protect").NoOptDefVal = "true"
+	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	cmd.MarkFlagsMutuallyExclusive("plan", "yes")

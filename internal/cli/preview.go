@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // exitPending is the exit code for differences: pending changes, or a stack that has drifted.
@@ -25,7 +27,11 @@ type plannedStack struct {
 	Region    string          `json:"region"`
 	Pending   bool            `json:"pending"` // whether there is something to change
 	Changes   []plannedChange `json:"changes"`
-	Warnings  []string        `json:"warnings"` // of the validation: the execution may fail
+	Warnings  []string        `json:"warnings"` // of the validation: the execution may fail; and of what must never change
+
+	Context *template.Context `json:"context,omitempty"` // what the metadata of the template says
+
+	forbidden int // changes of what must never change
 }
 
 // A plannedChange is what is to happen to one resource.
@@ -37,6 +43,8 @@ type plannedChange struct {
 	PolicyAction string            `json:"policyAction"`
 	Properties   []plannedProperty `json:"properties"`
 	Nested       []plannedChange   `json:"nested"` // of a nested stack
+
+	Context *template.Context `json:"context,omitempty"` // what the metadata of the resource says of it
 }
 
 // A plannedProperty is a part of a resource that changes.
@@ -161,7 +169,11 @@ func (c *app) showChanges(p plannedStack) error {
 		return nil
 	}
 	c.printf("%s in %s: %s\n", p.StackName, p.Region, countPlan(p.Changes))
-	planPrinter{c, c.Terminal.Stdout && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"}.tree(p.Changes, "")
+	printer := planPrinter{c, c.Terminal.Stdout && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"}
+	if p.Context != nil {
+		printer.context(p.Context, "")
+	}
+	printer.tree(p.Changes, "")
 	for _, warning := range p.Warnings {
 		c.notef("warning: %s\n", warning)
 	}
@@ -214,9 +226,30 @@ func (p planPrinter) tree(changes []plannedChange, indent string) {
 		for _, property := range c.Properties {
 			p.line(indent + below + "    " + p.property(property))
 		}
+		if c.Context != nil {
+			p.context(c.Context, indent+below+"    ")
+		}
 		p.tree(c.Nested, indent+below)
 	}
 }
+
+// context writes what authors say of a resource or a template.
+func (p planPrinter) context(c *template.Context, indent string) {
+	line := func(name, text string) {
+		if text != "" {
+			p.line(indent + name + ": " + words.CutRunes(flat(text), maxContextLine))
+		}
+	}
+	line("why", c.Why)
+	line("owner", c.Owner)
+	line("arch", c.Arch)
+	for _, must := range c.Must {
+		line("must", must)
+	}
+}
+
+// maxContextLine is how many characters of a text of an author are shown.
+const maxContextLine = 120
 
 // line prints a line of the tree. With colors it bypasses the filter that keeps escape
 // sequences from a terminal: untrusted texts in it are sanitized by flat.
@@ -419,8 +452,13 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 	case err != nil:
 		return c.deployError(ctx, d, err)
 	}
+	if err := c.readContext(ctx, opts, d, &p.plan); err != nil {
+		c.dropPreview(ctx, d.remote, p)
+		return err
+	}
+	refused := opts.enforce && p.plan.forbidden > 0
 	out := &deployed{app: c, remote: d.remote, options: &opts.remoteOptions, name: d.name, id: p.set.StackID, graph: d.graph, verb: "deploy", Changed: p.plan.Pending}
-	if opts.plan || !p.plan.Pending {
+	if opts.plan || refused || !p.plan.Pending {
 		c.dropPreview(ctx, d.remote, p)
 	}
 	switch {
@@ -431,12 +469,14 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 			}
 		}
 		return out.unchanged(ctx)
-	case opts.plan || c.format == "text":
+	case opts.plan || refused || c.format == "text":
 		if err := c.showChanges(p.plan); err != nil {
 			return err
 		}
 	}
 	switch {
+	case refused:
+		return withHint(fmt.Errorf("stack %s was not deployed: %s of what must never change", d.name, words.Count(p.plan.forbidden, "change")), "leave out --enforce-context if the change is meant")
 	case opts.plan && p.plan.Pending:
 		return &exitError{exitPending, ""}
 	case opts.plan:

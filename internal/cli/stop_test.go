@@ -74,6 +74,7 @@ var stoppedCommands = []stopped{
 	{"types deactivate Acme::Foo::Bar", exitInterrupted},
 	{"types deregister Acme::Foo::Bar", exitInterrupted},
 	{"types import acme-foo-bar.json", exitInterrupted},
+	{"types export --registry out", exitInterrupted},
 	{"logs function", exitInterrupted},
 	{"logs function --follow", exitOK},
 	{"invoke --endpoint ENDPOINT resource READ r.json", exitOK},
@@ -101,7 +102,7 @@ var stoppedElsewhere = map[string]string{
 	"doctor":       "programs that print their versions",
 	"env":          "reads files", "explain": "reads nothing", "completion": "reads nothing", "version": "reads nothing",
 	"cr init": "writes files", "smithy convert": "bounded files", "smithy ast": "bounded files", "smithy validate": "bounded files",
-	"drift compare": "bounded files, bounded steps", "template check": "bounded files",
+	"drift compare": "bounded files, bounded steps", "template fmt": "bounded files", "template check": "bounded files; with --against as stack template",
 	"module expand": "bounded files", "module lock": "bounded files", "module outdated": "bounded files",
 }
 

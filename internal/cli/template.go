@@ -17,7 +17,7 @@ import (
 func newTemplate(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template",
-		Short: "Check CloudFormation templates",
+		Short: "Check and format CloudFormation templates",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.printf("%s", helpText(cmd))
@@ -25,7 +25,7 @@ func newTemplate(c *app) *cobra.Command {
 		},
 		Annotations: map[string]string{"log": "none"},
 	}
-	cmd.AddCommand(newTemplateCheck(c))
+	cmd.AddCommand(newTemplateCheck(c), newTemplateFmt(c))
 	return cmd
 }
 
@@ -51,16 +51,29 @@ below, from --schemas, with --registry from the registry of cfn serve or of AWS,
 "cfn types import" stored in the data folder of cfn serve, and from cfn itself, which has those of the
 types that cfn serve provides. Types without a schema are listed and not checked.
 
-Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a usage error.`,
+--against STACK compares the template with a stack on AWS or in cfn serve, with the parameters that the
+stack has: it reports the properties whose change replaces a resource, and changes of what the metadata
+com.aws.cloudformation.Context of the deployed template says must never change. The stack is only read.
+With --enforce-context, the latter are errors.
+
+Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a usage error or if the
+service returned an error.`,
 		Example: `  cfn template check stack.yaml
   cfn template check stack.yaml --parameter Environment=prod
   cfn template check stack.yaml --schemas CloudformationSchema.zip
+  cfn template check stack.yaml --against shop --enforce-context
   cfn template check templates/*.yaml --format sarif > problems.sarif`,
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
 				return &usageError{command: cmd, message: "missing argument: FILE", hint: "pass the template to check"}
+			}
+			switch {
+			case o.against != "" && len(files) > 1:
+				return &usageError{command: cmd, message: "option --against: expected one FILE", hint: "check the template of each stack by itself"}
+			case o.against == "" && o.enforce:
+				return &usageError{command: cmd, message: "option --enforce-context: requires --against", hint: "pass --against STACK"}
 			}
 			supplied, err := suppliedParameters(cmd, o.parameters)
 			if err != nil {
@@ -80,9 +93,11 @@ Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a 
 	flags.StringVar(&o.region, "region", "us-east-1", "evaluate the template for the `REGION`")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
 	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
-	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry")
-	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry")
-	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile")
+	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry and --against")
+	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry and --against")
+	flags.StringVar(&o.against, "against", "", "report what an update of the `STACK` to the template would replace")
+	flags.BoolVar(&o.enforce, "enforce-context", false, "report changes of what must never change as errors")
+	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile", "against", "enforce-context")
 	c.moduleFlags(cmd, &o.modules)
 	c.formatFlag(cmd, diag.Formats...)
 	return cmd
@@ -93,6 +108,8 @@ type checkOptions struct {
 	parameters, schemas []string
 	region              string
 	registry            bool
+	against             string
+	enforce             bool
 	remote              remoteOptions
 	modules             moduleOptions
 }
@@ -116,29 +133,20 @@ func (c *app) checkTemplates(ctx context.Context, files []string, o *checkOption
 		return err
 	}
 	defer schemas.close()
+	var stack *deployedStack
+	if o.against != "" {
+		if stack, err = c.openAgainst(ctx, o); err != nil {
+			return err
+		}
+		in.Pseudo = stack.pseudo
+	}
 	var problems diag.List
 	for _, file := range files {
-		// One byte more than a template may have, so that a larger one is refused as such.
-		data, err := document.ReadHead(c.path(file), template.MaxBytes+1)
-		if err != nil {
-			return missingFile(err, file, hintTemplate)
-		}
-		in.Modules = &foundModules{app: c, file: file, options: o.modules}
-		found, err := template.Examine(ctx, file, data, in)
+		found, err := c.checkTemplate(ctx, file, o, in, schemas, stack)
 		if err != nil {
 			return err
 		}
-		problems = append(problems, found.Problems...)
-		if found.Template == nil {
-			continue
-		}
-		more, err := typecheck.Check(ctx, found.Template, typecheck.Input{
-			Supplied: in.Supplied, Parameters: found.Parameters, Pseudo: in.Pseudo, Source: schemas.source(),
-		})
-		if err != nil {
-			return err
-		}
-		problems = append(problems, more...)
+		problems = append(problems, found...)
 	}
 	problems.Sort()
 	if err := c.printer(c.source).Print(c.Stdout, problems, c.format); err != nil {
@@ -151,6 +159,42 @@ func (c *app) checkTemplates(ctx context.Context, files []string, o *checkOption
 		return &exitError{code: exitFailure}
 	}
 	return nil
+}
+
+// checkTemplate finds the problems of one template.
+func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, in template.InspectInput, schemas *schemaSource, stack *deployedStack) (diag.List, error) {
+	// One byte more than a template may have, so that a larger one is refused as such.
+	data, err := document.ReadHead(c.path(file), template.MaxBytes+1)
+	if err != nil {
+		return nil, missingFile(err, file, hintTemplate)
+	}
+	in.Modules = &foundModules{app: c, file: file, options: o.modules}
+	given := in.Supplied
+	if stack != nil {
+		in.Supplied = stack.supplied(file, data, given)
+	}
+	found, err := template.Examine(ctx, file, data, in)
+	if err != nil {
+		return nil, err
+	}
+	problems := found.Problems
+	if found.Template != nil {
+		more, err := typecheck.Check(ctx, found.Template, typecheck.Input{
+			Supplied: in.Supplied, Parameters: found.Parameters, Pseudo: in.Pseudo, Source: schemas.source(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	if stack != nil {
+		more, err := stack.compare(file, found, given, schemas)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	return problems, nil
 }
 
 // foundModules are the modules in folders, which are searched if a template has modules.

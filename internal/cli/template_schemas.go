@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -34,12 +36,14 @@ type schemaSource struct {
 	app      *app
 	ctx      context.Context //nolint:containedctx // of one command
 	sets     []*schemaSet
-	remote   *submit.Remote // nil without --registry
-	library  *simulate.Library
+	remote   *submit.Remote           // nil without --registry
+	library  func() *simulate.Library // opened at the first use, nil if there is none
 	builtin  map[string]string
 	projects map[string]*schema.Schema // nil until they are searched
+	modules  map[string]string         // schemas of the modules among the projects
 	loaded   map[string]*schema.Schema
 	names    []string
+	closers  []io.Closer
 }
 
 // openSchemas opens the sources of the schemas.
@@ -65,20 +69,32 @@ func (c *app) openSchemas(ctx context.Context, o *checkOptions) (_ *schemaSource
 	if s.builtin, err = builtin.Schemas(true); err != nil {
 		return s, err
 	}
-	if dir, err := c.dataFolder(""); err == nil {
-		if s.library, err = simulate.OpenLibrary(ctx, dir); err != nil {
-			c.notef("warning: cannot read the imported schemas in %s: %v\n", c.shown(dir), err)
-		}
-	}
+	s.library = sync.OnceValue(s.openLibrary)
 	return s, nil
+}
+
+func (s *schemaSource) openLibrary() *simulate.Library {
+	dir, err := s.app.dataFolder("")
+	if err != nil {
+		return nil // there is no folder for data
+	}
+	library, err := simulate.OpenLibrary(s.ctx, dir)
+	if err != nil {
+		s.app.notef("warning: cannot read the imported schemas in %s: %v\n", s.app.shown(dir), err)
+		return nil
+	}
+	if library != nil {
+		s.closers = append(s.closers, library)
+	}
+	return library
 }
 
 func (s *schemaSource) close() {
 	for _, set := range s.sets {
 		set.close()
 	}
-	if s.library != nil {
-		_ = s.library.Close() // it was only read
+	for _, closer := range s.closers {
+		_ = closer.Close() // it was only read
 	}
 }
 
@@ -135,8 +151,8 @@ func (s *schemaSource) text(typeName string) (string, error) {
 			return "", s.app.serviceError(err)
 		}
 	}
-	if s.library != nil {
-		if text, err := s.library.Schema(s.ctx, typeName); err != nil || text != "" {
+	if library := s.library(); library != nil {
+		if text, err := library.Schema(s.ctx, typeName); err != nil || text != "" {
 			return text, err
 		}
 	}
@@ -172,8 +188,8 @@ func (s *schemaSource) allNames() []string {
 			names = append(names, slices.Collect(maps.Keys(index))...)
 		}
 	}
-	if s.library != nil {
-		if imported, err := s.library.Names(s.ctx); err == nil {
+	if library := s.library(); library != nil {
+		if imported, err := library.Names(s.ctx); err == nil {
 			names = append(names, imported...)
 		}
 	}
@@ -193,7 +209,7 @@ func (s *schemaSource) searchProjects() error {
 	if s.projects != nil {
 		return nil
 	}
-	s.projects = map[string]*schema.Schema{}
+	s.projects, s.modules = map[string]*schema.Schema{}, map[string]string{}
 	root, entries := s.app.path("."), 0
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if stopped := s.ctx.Err(); stopped != nil {
@@ -231,6 +247,12 @@ func (s *schemaSource) addProject(dir string) error {
 	if p == nil {
 		s.app.notef("warning: the types of the project %s are not used: %v\n", label, errors.Join(err, problems.Err()))
 		return nil //nolint:nilerr // the project is left out
+	}
+	if p.Kind == schema.Module {
+		if f, problems, err := p.Fragment(); err == nil && f != nil && !problems.HasErrors() {
+			s.modules[p.TypeName] = string(f.Schema(p.TypeName))
+		}
+		return nil
 	}
 	if p.Kind != schema.Resource {
 		return nil

@@ -38,7 +38,7 @@ resource type or a hook, cfn looks up which one exists.
 
 Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the registry returned an error.`,
 		Args: func(*cobra.Command, []string) error {
-			return errors.New("the following arguments are required: list, describe, versions, registrations, default, configure, activate, deactivate, deregister or import")
+			return errors.New("the following arguments are required: list, describe, versions, registrations, default, configure, activate, deactivate, deregister, import or export")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 	}
@@ -46,6 +46,7 @@ Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the regist
 	cmd.AddCommand(
 		newTypesList(c, opts), newTypesDescribe(c, opts), newTypesVersions(c, opts), newTypesRegistrations(c, opts), newTypesDefault(c, opts),
 		newTypesConfigure(c, opts), newTypesActivate(c, opts), newTypesDeactivate(c, opts), newTypesDeregister(c, opts), newTypesImport(c, opts),
+		newTypesExport(c, opts),
 	)
 	return cmd
 }

@@ -43,6 +43,21 @@ func Rules() []diag.Rule {
 			Why: "The properties of other types are not checked. Pass their schemas with --schemas, or read them from the registry with --registry.",
 		},
 		{
+			ID: "resource/replaced", Severity: diag.Warning, Purpose: "With --against STACK: no resource is replaced.",
+			Why: "The property is create-only, or the type cannot be updated: CloudFormation creates another resource and deletes the one of the stack, with its data. Keep the value, or set UpdateReplacePolicy.",
+		},
+		{
+			ID: "resource/may-be-replaced", Severity: diag.Warning, Purpose: "With --against STACK: no resource may be replaced.",
+			Why: "The handler decides, or the value is known only during the update.",
+		},
+		{ID: "resource/type-changed", Purpose: "With --against STACK: a logical ID keeps its type.", Why: "CloudFormation refuses the update."},
+		{
+			ID: "resource/must-never-change", Severity: diag.Warning, Purpose: "With --against STACK: what the deployed template says must never change stays as it is.",
+			Why:     "The metadata com.aws.cloudformation.Context of the deployed template has the level must-never-change for the resource or the property. The next template cannot lower the level in the same update. --enforce-context makes it an error.",
+			Example: "Metadata: {com.aws.cloudformation.Context: {why: the name is printed, mutability: {BucketName: must-never-change}}}",
+		},
+		{ID: "resource/not-compared", Severity: diag.Info, Purpose: "With --against STACK: the template can be compared with the stack.", Why: "A template with errors, or with transforms other than AWS::LanguageExtensions, is not compared."},
+		{
 			ID: "resource/combinations", Severity: diag.Info, Purpose: "All combinations of conditions are checked.",
 			Why: "Only the first few hundred combinations of the parameters that conditions depend on are checked. Pass --parameter to reduce them.",
 		},
