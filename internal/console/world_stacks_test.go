@@ -43,6 +43,10 @@ const processedShop = `{"Description": "The shop.", "Parameters": {"Password": {
 	"Queue": {"Type": "AWS::SQS::Queue"}, "Billing": {"Type": "MongoDB::Atlas::Cluster", "DependsOn": "Queue", "Properties": {"Name": {"Ref": "AWS::StackName"}}},
 	"Alarm": {"Type": "AWS::CloudWatch::Alarm", "DependsOn": ["Queue", "Billing"]}}}`
 
+// declaredShop are its resources as the engine records them.
+const declaredShop = `{"Queue": {"type": "AWS::SQS::Queue"}, "Billing": {"type": "MongoDB::Atlas::Cluster", "needs": ["Queue"]},
+	"Alarm": {"type": "AWS::CloudWatch::Alarm", "needs": ["Billing", "Queue"]}}`
+
 // stack writes a stack, whose id is its name, with the rows of its resources.
 func (e *engines) stack(name string, status types.StackStatus, created time.Time, more row, resources ...row) {
 	e.t.Helper()
@@ -80,7 +84,7 @@ func (e *engines) failing() {
 		"logical_id": "Queue", "type": "AWS::SQS::Queue", "physical_id": queue, "status": types.ResourceStatusCreateComplete, "updated_at": store.At(then.Add(time.Second)),
 	})
 	e.insert("stack_deployments", row{
-		"id": "shop", "stack_id": "shop", "original": shopTemplate, "processed": processedShop, "parameters": `{"bound": [{"key": "Password", "value": "geheim", "noEcho": true}]}`,
+		"id": "shop", "stack_id": "shop", "original": shopTemplate, "processed": processedShop, "resources": declaredShop, "parameters": `{"bound": [{"key": "Password", "value": "geheim", "noEcho": true}]}`,
 		"tags": asJSON([]types.Tag{{Key: aws.String("team"), Value: aws.String("<b>payments</b>")}}), "description": "The shop.", "created_at": store.At(then),
 	})
 	e.insert("stack_operations", row{
@@ -120,13 +124,14 @@ const workers, startedWorkers = 12, 9
 func (e *engines) growing() {
 	const kind = "AWS::ElasticLoadBalancingV2::TargetGroup"
 	var rows, steps []row
-	declared := map[string]any{}
+	declared, recorded := map[string]any{}, map[string]any{}
 	for i := range workers {
 		after := []string{}
 		if i > 0 {
 			after = append(after, worker(i/2))
 		}
 		declared[worker(i)] = map[string]any{"Type": kind, "DependsOn": after}
+		recorded[worker(i)] = map[string]any{"type": kind, "needs": after}
 		steps = append(steps, row{
 			"id": "growing" + worker(i), "operation_id": "op-2", "stage": "main", "logical_id": worker(i), "plan": asJSON(plan.Step{LogicalID: worker(i), After: after}),
 		})
@@ -141,7 +146,7 @@ func (e *engines) growing() {
 	e.stack("growing", types.StackStatusCreateInProgress, then.Add(-time.Minute), row{"operation_id": "op-2"}, rows...)
 	e.insert("stack_steps", steps...)
 	text := asJSON(map[string]any{"Resources": declared})
-	e.insert("stack_deployments", row{"id": "growing", "stack_id": "growing", "original": text, "processed": text, "created_at": store.At(then)})
+	e.insert("stack_deployments", row{"id": "growing", "stack_id": "growing", "original": text, "processed": text, "resources": asJSON(recorded), "created_at": store.At(then)})
 	e.insert("stack_operations", row{
 		"id": "op-2", "stack_id": "growing", "kind": types.OperationTypeCreateStack, "status": types.BeaconStackOperationStatusInProgress, "phase": "main", "deployment_id": "growing",
 		"started_at": store.At(then.Add(-time.Minute)), "row_version": 1,
@@ -159,7 +164,7 @@ func (e *engines) changing() {
 	e.stack("archive", types.StackStatusReviewInProgress, at.Time, row{"deployment_id": ""})
 	for _, id := range []string{"orders", "orders-bigger", "orders-apart", "archive-apart"} {
 		e.insert("stack_deployments", row{
-			"id": id, "stack_id": strings.Split(id, "-")[0], "original": strings.ReplaceAll(shopTemplate, "shop", "orders"), "processed": processedShop,
+			"id": id, "stack_id": strings.Split(id, "-")[0], "original": strings.ReplaceAll(shopTemplate, "shop", "orders"), "processed": processedShop, "resources": declaredShop,
 			"parameters": `{"bound": [{"key": "Password", "value": "geheim", "noEcho": true}]}`, "created_at": at,
 		})
 	}
