@@ -26,16 +26,19 @@ func isYAML(file, text string) bool {
 
 // yamlTree is a YAML template as a tree, of which only the offsets of ranges count.
 func yamlTree(text string) *document.Value {
-	v, problems := document.ParseYAMLDialect("", []byte(text), document.Limits{Bytes: maxFile, Depth: maxDepth / 4}, document.Dialect{
-		Booleans: true,
-		Tag: func(tag string, at diag.Range, v *document.Value) *document.Value {
-			return called(tag, at.Start.Offset, v)
-		},
-	})
+	v, problems := document.ParseYAMLDialect("", []byte(text), document.Limits{Bytes: maxFile, Depth: maxDepth / 4}, yamlDialect)
 	if v == nil || problems.HasErrors() {
 		return parseYAML(text)
 	}
 	return v
+}
+
+// yamlDialect is that of templates; of the short form of Fn::GetAtt, the text stays whole.
+var yamlDialect = document.Dialect{
+	Booleans: true,
+	Tag: func(tag string, at diag.Range, v *document.Value) *document.Value {
+		return called(tag, at.Start.Offset, v)
+	},
 }
 
 // isTemplate recognizes CloudFormation templates by their sections.

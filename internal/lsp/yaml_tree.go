@@ -43,9 +43,10 @@ func (p *yamlParser) split() {
 		end := start + lineEnd(p.text[start:])
 		line := p.text[start:end]
 		content := strings.TrimLeft(line, " \t\ufeff")
+		at := end - len(content)
+		content = strings.TrimRight(content, " \t")
 		if content != "" && content[0] != '#' && content != "---" && content != "..." && content[0] != '%' {
-			at := end - len(content)
-			p.lines = append(p.lines, yamlLine{at - start, at, at + len(strings.TrimRight(content, " \t"))})
+			p.lines = append(p.lines, yamlLine{at - start, at, at + len(content)})
 		}
 		start = end + 1
 	}

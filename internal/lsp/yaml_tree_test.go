@@ -1,13 +1,13 @@
 package lsp
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
 // TestBrokenYAML reads texts as they are while somebody types.
@@ -15,9 +15,9 @@ func TestBrokenYAML(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", "null"}, {"# note", "null"}, {"a", `"a"`}, {"a:", `{"a":null}`}, {"a: 1\nb", `{"a":1,"b":null}`}, {"a\nb: 1", `{"a":null,"b":1}`},
 		{"a:\n  b\n  c: 1", `{"a":{"b":null,"c":1}}`}, {"a: x\n  b: 1\nc: 2", `{"a":"x","b":1,"c":2}`}, {"a: [1, 2\nb: 3", `{"a":[1,2],"b":3}`},
-		{"a: {b: [1, {c\nd: 3", `{"a":{"b":[1,{"c":null}]},"d":3}`}, {"a: \"x\nb: 1", `{"a":"\"x","b":1}`}, {"a: 'x y\n  z: 1\nb: 1", `{"a":"x y","z":1,"b":1}`},
+		{"a: {b: [1, {c\nd: 3", `{"a":{"b":[1,{"c":null}]},"d":3}`}, {"a: \"x\nb: 1", `{"a":"x","b":1}`}, {"a: 'x y\n  z: 1\nb: 1", `{"a":"x y","z":1,"b":1}`},
 		{"a: !Ref\nb: !Sub x", `{"a":{"Ref":null},"b":{"Fn::Sub":"x"}}`}, {"a: !Nope [1", `{"a":[1]}`}, {"a:\n- b\n- c:\n    d\n-", `{"a":["b",{"c":"d"},null]}`},
-		{"a: |\n  x: 1\n\n  y\nb: 1", `{"a":"x: 1\n\n  y","b":1}`}, {"a: b # c\n  d", `{"a":"b","d":null}`}, {"  a: 1\nb: 2", `{"a":1,"b":2}`},
+		{"a: |\n  x: 1\n\n  y\nb: 1", `{"a":"  x: 1\n\n  y","b":1}`}, {"a: b # c\n  d", `{"a":"b","d":null}`}, {"  a: 1\nb: 2", `{"a":1,"b":2}`},
 		{"a:\n    b: 1\n  c: 2", `{"a":{"b":1},"c":2}`}, {"'a b': 1\n\"c\": 2", `{"a b":1,"c":2}`}, {"a: &x 1\nb: *x", `{"a":1,"b":"*x"}`}, {"- - a\n  - b: 1\n    c", `[["a",{"b":1,"c":null}]]`},
 		{"a: !If [P, {b: 1}, !Ref c]", `{"a":{"Fn::If":["P",{"b":1},{"Ref":"c"}]}}`}, {"a: x\n  y", `{"a":"x y"}`}, {"--- \na: 1\n...", `{"a":1}`}, {"\ufeffa: 1\r\nb: 2", `{"a":1,"b":2}`},
 	} {
@@ -35,27 +35,30 @@ func TestBrokenYAML(t *testing.T) {
 // TestTolerantReaderAgrees: of templates without errors, the tolerant reader gives the tree of the strict one, but for
 // the line breaks in texts.
 func TestTolerantReaderAgrees(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(fixtures.Dir(t, "templates"), "*", "*.y*ml"))
-	more, _ := filepath.Glob(filepath.Join(fixtures.Dir(t, "templates"), "*.y*ml"))
-	if files = append(files, more...); err != nil || len(files) == 0 {
-		t.Fatal("there are no templates: ", err)
+	scripts, err := filepath.Glob("../cli/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
 	}
 	read := 0
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, script := range scripts {
+		archive, err := txtar.ParseFile(script)
 		if err != nil {
 			t.Fatal(err)
 		}
-		strict := yamlTree(string(data))
-		if strict == nil || strings.Contains(string(data), "&") || strings.Contains(string(data), "<<") {
-			continue
-		}
-		read++
-		if at := firstDifference(parseYAML(string(data)), strict, nil); at != nil {
-			t.Errorf("%s: %s differs", file, at)
+		for _, file := range archive.Files {
+			strict, problems := document.ParseYAMLDialect("", file.Data, document.Limits{}, yamlDialect)
+			if !strings.HasSuffix(file.Name, ".yaml") || problems.HasErrors() || strings.ContainsAny(string(file.Data), "&*") {
+				continue
+			}
+			read++
+			if at := firstDifference(parseYAML(string(file.Data)), strict, nil); at != nil {
+				t.Errorf("%s of %s: %s differs", file.Name, script, at)
+			}
 		}
 	}
-	t.Logf("%d templates", read)
+	if read < 100 {
+		t.Errorf("there are only %d templates", read)
+	}
 }
 
 // firstDifference is where two trees differ: in kinds, keys, numbers of items and starts.
