@@ -334,6 +334,7 @@ func (s *server) initialize(id, raw json.RawMessage) {
 			TextDocumentSync: syncOptions{OpenClose: true, Change: 2},
 			HoverProvider:    true, DefinitionProvider: true, DocumentSymbolProvider: true,
 			CompletionProvider: completionOptions{TriggerCharacters: []string{`"`, "/", "#", ":", "!", ".", "{"}},
+			CodeLensProvider:   &struct{}{},
 			ReferencesProvider: true, RenameProvider: renameOptions{PrepareProvider: true},
 		},
 		ServerInfo: serverInfo{"cfn", s.cfg.Version},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/module"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -23,7 +24,10 @@ type Templates struct {
 	// Fragments are the modules that a template can use, by type name.
 	Fragments func(ctx context.Context, file string) map[string]*module.Fragment
 
-	Close func()
+	// Compare reports what an update of the stack of a template would replace, nothing without a stack. It may be nil.
+	Compare func(ctx context.Context, file string, text []byte) (diag.List, error)
+
+	Close func() // may be nil
 }
 
 // A workspace is the [Templates] of a session, opened when the first template needs them.
