@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // maxOpen bounds the text of an open document. A longer one is forgotten until the client
@@ -75,7 +76,7 @@ func (s *server) newSnapshot(uri string, version *int32, text string) *snapshot 
 	d.yaml = isYAML(d.file, text)
 	d.tree = sync.OnceValue(func() *document.Value {
 		switch {
-		case len(text) > maxFile:
+		case len(text) > maxFile, d.yaml && len(text) > template.MaxBytes:
 			return nil
 		case d.yaml:
 			return yamlTree(text)
@@ -123,7 +124,11 @@ func (d *snapshot) recognize(base string) (role, schema.Kind) {
 			return role, kind
 		}
 	}
-	if isTemplate(d.tree(), base) {
+	root := d.tree()
+	if root == nil && d.yaml && len(d.text()) > template.MaxBytes { // only its beginning is read
+		root = parseYAML(d.text()[:maxPlain])
+	}
+	if isTemplate(root, base) {
 		return templateRole, ""
 	}
 	return unknownRole, ""
@@ -284,6 +289,9 @@ func (s *server) didSave(raw json.RawMessage) error {
 	params, err := decodeParams[documentParams](raw)
 	if err != nil {
 		return err
+	}
+	if d := s.snapshot(params.TextDocument.URI); d != nil && d.role() == schemaRole {
+		s.workspace.forget()
 	}
 	s.refresh(params.TextDocument.URI)
 	return nil

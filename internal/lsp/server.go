@@ -354,7 +354,7 @@ func (s *server) initialized(json.RawMessage) error {
 	}
 	return s.out.request("watch", "client/registerCapability", registrationParams{[]registration{{
 		ID: "watch", Method: "workspace/didChangeWatchedFiles",
-		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/.rpdk-config"}, {"**/modules/**/*.zip"}}},
+		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/.rpdk-config"}, {"**/modules/**"}}},
 	}}})
 }
 

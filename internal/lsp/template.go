@@ -26,7 +26,7 @@ func isYAML(file, text string) bool {
 
 // yamlTree is a YAML template as a tree, of which only the offsets of ranges count.
 func yamlTree(text string) *document.Value {
-	v, problems := document.ParseYAMLDialect("", []byte(text), document.Limits{Bytes: maxFile, Depth: maxDepth / 4}, yamlDialect)
+	v, problems := document.ParseYAMLDialect("", []byte(text), document.Limits{Bytes: template.MaxBytes, Depth: maxYAMLDepth}, yamlDialect)
 	if v == nil || problems.HasErrors() {
 		return parseYAML(text)
 	}
@@ -96,11 +96,13 @@ type names struct {
 	root     *document.Value
 	declared []declaredName
 	uses     []nameUse
-	loops    map[string]bool // the variables of Fn::ForEach
+	loops    map[string]bool  // the variables of Fn::ForEach
+	byName   map[string][]int // indices of declared
+	inLoops  []int            // those whose names depend on a loop
 }
 
 func namesOf(root *document.Value, text string) *names {
-	n := &names{text: text, root: root, loops: map[string]bool{}}
+	n := &names{text: text, root: root, loops: map[string]bool{}, byName: map[string][]int{}}
 	for _, section := range []struct {
 		name string
 		kind nameKind
@@ -129,7 +131,12 @@ func (n *names) declare(section *document.Value, kind nameKind, depth int) {
 	for i := range section.Members {
 		m := &section.Members[i]
 		if !strings.HasPrefix(m.Key, "Fn::ForEach::") {
-			n.declared = append(n.declared, declaredName{kind, m.Key, m})
+			d := declaredName{kind, m.Key, m}
+			n.byName[m.Key] = append(n.byName[m.Key], len(n.declared))
+			if d.inLoop() && len(n.inLoops) < maxBranches {
+				n.inLoops = append(n.inLoops, len(n.declared))
+			}
+			n.declared = append(n.declared, d)
 			continue
 		}
 		if items := m.Value.Items; len(items) > 2 {
@@ -328,13 +335,13 @@ func (n *names) variable(u nameUse, text string, own *document.Value) {
 
 // find returns what a name of a kind declares, nil for an unknown one. A resource in a loop has many names.
 func (n *names) find(kind nameKind, name string) *declaredName {
-	for i := range n.declared {
-		if d := &n.declared[i]; d.matches(kind) && d.name == name {
+	for _, i := range n.byName[name] {
+		if d := &n.declared[i]; d.matches(kind) {
 			return d
 		}
 	}
-	for i := range n.declared {
-		if d := &n.declared[i]; d.matches(kind) && d.inLoop() && d.generates(name) {
+	for _, i := range n.inLoops {
+		if d := &n.declared[i]; d.matches(kind) && d.generates(name) {
 			return d
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // codeLens shows at the resources of a template what an update of its stack would replace.
 func (s *server) codeLens(ctx context.Context, d *snapshot, _ documentParams) (any, error) {
 	out := []codeLens{}
-	if d.role() != templateRole || len(d.text()) > maxFile {
+	if d.role() != templateRole || d.tree() == nil {
 		return out, nil
 	}
 	for _, p := range s.workspace.compare(ctx, d) {

@@ -25,6 +25,9 @@ func parseYAML(text string) *document.Value {
 	return v
 }
 
+// maxYAMLDepth is the maximum depth of the tree of a template.
+const maxYAMLDepth = 128
+
 // A yamlLine is a line with content: not blank, not only a comment.
 type yamlLine struct {
 	indent     int // columns before the content, in bytes
@@ -102,7 +105,7 @@ func yamlQuoteEnd(text string, start int) (end int, closed bool) {
 // block reads the value that starts at the current line, which is indented by at least indent.
 func (p *yamlParser) block(indent, depth int) *document.Value {
 	line := *p.line()
-	if depth >= maxDepth {
+	if depth >= maxYAMLDepth {
 		for p.i < len(p.lines) && p.line().indent >= indent {
 			p.i++
 		}
@@ -220,7 +223,7 @@ func (p *yamlParser) inline(start, indent, depth int) *document.Value {
 		return v
 	case '"', '\'':
 		end, closed := yamlQuoteEnd(p.text[:p.limit(indent)], start)
-		if !closed || end > start+maxValue*64 {
+		if !closed || end > start+maxPlain {
 			end = start + len(strings.TrimRight(content, " \t"))
 		}
 		p.skipTo(end)
@@ -260,7 +263,7 @@ func (p *yamlParser) tagged(start, indent, depth int) *document.Value {
 	tag, rest := content[:length], strings.TrimLeft(content[length:], " \t")
 	var v *document.Value
 	switch {
-	case depth >= maxDepth:
+	case depth >= maxYAMLDepth:
 		p.i++
 		v = &document.Value{At: place(start+length, start+length)}
 	case rest == "" || rest[0] == '#':
@@ -297,6 +300,9 @@ func (p *yamlParser) literal(start, indent int) *document.Value {
 	return &document.Value{Kind: document.String, Text: text, At: place(start, end)}
 }
 
+// maxPlain bounds the bytes of a text of several lines, but for those after | and >.
+const maxPlain = 64 << 10
+
 // plain reads a text without quotes, which further lines without keys continue.
 func (p *yamlParser) plain(start, indent int) *document.Value {
 	end := p.plainEnd(start)
@@ -307,7 +313,7 @@ func (p *yamlParser) plain(start, indent int) *document.Value {
 		if _, _, ok := keyEnd(content); ok || isDash(content) {
 			break
 		}
-		if strings.Count(text, " ") > maxValue {
+		if len(text) > maxPlain {
 			break
 		}
 		stop := p.plainEnd(p.line().start)
@@ -376,7 +382,7 @@ func (f *flowParser) peek() byte {
 func (f *flowParser) value(depth int) *document.Value {
 	start := f.pos
 	switch c := f.peek(); {
-	case c == 0 || depth >= maxDepth:
+	case c == 0 || depth >= maxYAMLDepth:
 		f.pos = len(f.text)
 		return &document.Value{At: place(start, start)}
 	case c == '[' || c == '{':
