@@ -57,7 +57,7 @@ func (d *snapshot) replacement(p diag.Problem, near string) []fix {
 	if strings.ContainsAny(d.text()[start:end], "\r\n{[!") {
 		return nil
 	}
-	text := near
+	var text string
 	switch {
 	case d.text()[p.At.Start.Offset] == '"':
 		text = strings.TrimSuffix(strings.TrimPrefix(quote(near), `"`), `"`)

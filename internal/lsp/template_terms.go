@@ -181,7 +181,7 @@ func unwrapLoops(at document.Pointer) document.Pointer {
 	for i := 0; i < len(at); i++ {
 		if len(at[i]) > len("Fn::ForEach::") && at[i][:len("Fn::ForEach::")] == "Fn::ForEach::" && i+1 < len(at) {
 			if at[i+1] != "2" {
-				return nil
+				return at[i : i+1] // in the list of the loop
 			}
 			i++
 			continue
