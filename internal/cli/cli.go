@@ -160,6 +160,8 @@ type app struct {
 	logger  *slog.Logger
 	log     *cfnlog.Log // nil until a command that logs has started
 	started bool        // the command's own code runs: errors are no usage errors any more
+
+	absolute bool // paths are shown as they are: for programs, which have another working folder
 }
 
 // projectDir is the folder of the extension project, absolute.
@@ -193,7 +195,7 @@ func (c *app) path(name string) string {
 // shown is a path as the user would type it: relative to the working folder if it is
 // inside it.
 func (c *app) shown(path string) string {
-	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) && !c.absolute {
 		return rel
 	}
 	return path

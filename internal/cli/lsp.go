@@ -17,11 +17,19 @@ import (
 )
 
 func newLSP(c *app) *cobra.Command {
+	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "lsp",
 		Short: "Run the language server for editors",
 		Long: `Run the language server on standard input and output. Editors start it; docs/editors.md shows how to
 configure the common ones.
+
+It supports CloudFormation templates in YAML and JSON. It reports the problems that cfn template check
+reports; completes types, properties, values, names, attributes and functions; explains types and
+properties; finds and renames logical IDs, parameters, conditions and mappings; and offers quick fixes.
+Types come from the projects in the folders of the editor, from the imported schemas and from cfn, with
+--schemas from folders or archives, and with --registry from the registry of cfn serve or AWS. If cfn
+serve is running and has a stack that is named like the file, it shows what an update would replace.
 
 It supports the schemas of resource types, hooks and modules, type configurations, and in a project
 inputs/inputs_N_*.json and overrides.json. It reports the problems that cfn validate reports, with the
@@ -34,14 +42,26 @@ With -v the log is written to standard error, which editors show.
 Exit code: 0 after shutdown and exit, 1 if the editor disconnects without them.`,
 		Args:        noArguments,
 		Annotations: map[string]string{"log": "none"},
-		RunE:        func(cmd *cobra.Command, _ []string) error { return c.lsp(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("region") {
+				o.remote.region = o.region
+			}
+			return c.lsp(cmd.Context(), o)
+		},
 	}
-	cmd.Flags().Bool("stdio", true, "use the standard streams; many editors insist on saying so")
-	annotate(cmd.Flags(), addition, "stdio")
+	flags := cmd.Flags()
+	flags.Bool("stdio", true, "use the standard streams; many editors insist on saying so")
+	flags.StringVar(&o.region, "region", "us-east-1", "check templates for the `REGION`")
+	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
+	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
+	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of cfn serve, or with --registry of the CloudFormation endpoint")
+	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry")
+	annotate(flags, addition, "stdio", "schemas", "registry", "endpoint-url", "profile")
+	c.moduleFlags(cmd, &o.modules)
 	return cmd
 }
 
-func (c *app) lsp(ctx context.Context) error {
+func (c *app) lsp(ctx context.Context, o *checkOptions) error {
 	if c.Terminal.Stdin {
 		c.notef("This is a language server for editors to start; see docs/editors.md. Press Ctrl-C to stop it.\n")
 	}
@@ -53,6 +73,8 @@ func (c *app) lsp(ctx context.Context) error {
 		Version:     c.Version,
 		Logger:      c.logger,
 		Schema:      cfg,
+		Region:      o.region,
+		Templates:   c.templatesForEditor(o),
 		FindProject: findProject,
 		Lint:        c.lintForEditor,
 		Explain:     explainForEditor,

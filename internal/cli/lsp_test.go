@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// lspProject is a project with one fault in its schema and two in an input.
+// lspProject is a project with one fault in its schema, two in an input, and one in a template.
 var lspProject = map[string]string{
 	".rpdk-config": `{"typeName": "Initech::TPS::Report", "language": "go", "runtime": "provided.al2023", "entrypoint": "bootstrap", "settings": {"protocolVersion": "2.0.0"}}`,
 	"initech-tps-report.json": `{
@@ -33,6 +33,15 @@ var lspProject = map[string]string{
   "Titel": "é😀"
 }
 `,
+	"stack.yaml": `Resources:
+  Report:
+    Type: Initech::TPS::Report
+    Properties:
+      Name: weekly
+      Status: DRAFTY
+Outputs:
+  Name: {Value: !Ref Report}
+`,
 }
 
 // TestEditors lets real editors speak with the server. An editor that is not there is
@@ -44,6 +53,9 @@ input 3 inputs/schema
 input 4 inputs/unknown-property
 completion DRAFT FINAL
 definition initech-tps-report.json 7
+template 6 resource/enum
+values DRAFT FINAL
+rename 2 8
 exit 0
 `
 	tests := []struct {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/builtin"
@@ -43,12 +45,13 @@ type schemaSource struct {
 	modules  map[string]string         // schemas of the modules among the projects
 	loaded   map[string]*schema.Schema
 	names    []string
+	roots    []string // folders in which projects are searched
 	closers  []io.Closer
 }
 
 // openSchemas opens the sources of the schemas.
 func (c *app) openSchemas(ctx context.Context, o *checkOptions) (_ *schemaSource, err error) {
-	s := &schemaSource{app: c, ctx: ctx, loaded: map[string]*schema.Schema{}}
+	s := &schemaSource{app: c, ctx: ctx, loaded: map[string]*schema.Schema{}, roots: []string{c.path(".")}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -176,13 +179,16 @@ func (s *schemaSource) complete(typeName string) bool {
 	return strings.HasPrefix(typeName, "AWS::") && n >= completeSet
 }
 
-// allNames lists the types that the sources have, but for those of a registry.
+// allNames lists the types that the sources have, of a registry the private ones.
 func (s *schemaSource) allNames() []string {
 	if s.names != nil {
 		return s.names
 	}
 	names := append(slices.Collect(maps.Keys(s.projects)), slices.Collect(maps.Keys(s.builtin))...)
 	names = append(names, simulate.Infrastructure()...)
+	if s.remote != nil {
+		names = append(names, s.registered()...)
+	}
 	for _, set := range s.sets {
 		if index, err := set.indexed(s.ctx); err == nil {
 			names = append(names, slices.Collect(maps.Keys(index))...)
@@ -198,6 +204,21 @@ func (s *schemaSource) allNames() []string {
 	return s.names
 }
 
+// maxRegistered bounds the private types of a registry that are listed for hints and completions.
+const maxRegistered = 1000
+
+// registered lists the private and activated types of the registry.
+func (s *schemaSource) registered() []string {
+	var names []string
+	for t, err := range s.remote.Types(s.ctx, cloudformation.ListTypesInput{Visibility: types.VisibilityPrivate, Type: types.RegistryTypeResource}) {
+		if err != nil || len(names) == maxRegistered {
+			break
+		}
+		names = append(names, aws.ToString(t.TypeName))
+	}
+	return names
+}
+
 // The bounds of the search for projects.
 const (
 	maxProjectLevels  = 4
@@ -210,7 +231,16 @@ func (s *schemaSource) searchProjects() error {
 		return nil
 	}
 	s.projects, s.modules = map[string]*schema.Schema{}, map[string]string{}
-	root, entries := s.app.path("."), 0
+	for _, root := range s.roots {
+		if err := s.searchFolder(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *schemaSource) searchFolder(root string) error {
+	entries := 0
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if stopped := s.ctx.Err(); stopped != nil {
 			return stopped

@@ -26,7 +26,7 @@ func (s *server) codeAction(ctx context.Context, d *snapshot, params documentPar
 		if end < from || start > to || ctx.Err() != nil {
 			continue
 		}
-		fixes := fixesOf(d, p)
+		fixes := s.fixesOf(d, p)
 		for _, f := range fixes {
 			actions = append(actions, codeAction{
 				Title: f.title, Kind: quickFix, IsPreferred: len(fixes) == 1, Diagnostics: []diagnostic{s.diagnostic(d, p)},
@@ -53,7 +53,10 @@ var (
 )
 
 // fixesOf turns the hint of a problem into edits, each of which repairs it.
-func fixesOf(d *snapshot, p diag.Problem) []fix {
+func (s *server) fixesOf(d *snapshot, p diag.Problem) []fix {
+	if d.role() == templateRole {
+		return s.templateFixes(d, p)
+	}
 	start, end := p.At.Start.Offset, p.At.End.Offset
 	if !p.At.Start.Known() || d.isOther(p.At.File) || end > len(d.text()) || start >= end {
 		return nil

@@ -2,6 +2,8 @@ package lsp
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
@@ -20,6 +22,7 @@ func newTestServer(t testing.TB, cfg Config) *server {
 		cfg: cfg.withDefaults(), out: newOutbox(), ctx: t.Context(), encoding: utf16Encoding,
 		open: map[string]*openDocument{}, cancels: map[string]context.CancelFunc{}, loaded: map[string]*snapshot{}, slots: make(chan struct{}, maxParallel),
 	}
+	s.workspace = &workspace{server: s}
 	s.client.TextDocument.Completion.CompletionItem.SnippetSupport = true
 	s.client.TextDocument.DocumentSymbol.Hierarchical = true
 	s.client.TextDocument.PublishDiagnostics.RelatedInformation = true
@@ -35,7 +38,8 @@ func (s *server) answerAll(t testing.TB, uri, text string, offset int) {
 		if d.role() == unknownRole {
 			continue
 		}
-		if _, err := ask(s, t.Context(), d, p); err != nil {
+		var refused *responseError
+		if _, err := ask(s, t.Context(), d, p); err != nil && (!errors.As(err, &refused) || refused.Code != codeRequestFailed) {
 			t.Fatalf("%s at %d of %q: %v", method, offset, text, err)
 		}
 	}
@@ -64,6 +68,55 @@ func withLint() Config {
 	return Config{Lint: func(s *schema.Schema, found diag.List) diag.List {
 		return append(found, lint.Run(s, lint.Config{})...)
 	}}
+}
+
+// thousandLines is a template of 1,000 lines with references, conditions and functions.
+func thousandLines() string {
+	var b strings.Builder
+	b.WriteString("Parameters:\n  Stage: {Type: String, Default: dev, AllowedValues: [dev, prod]}\nConditions:\n  Prod: !Equals [!Ref Stage, prod]\nResources:\n")
+	for i := range 66 {
+		fmt.Fprintf(&b, `  Queue%d:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: !Sub "${Stage}-orders-%d"
+      FifoQueue: false
+      DelaySeconds: !If [Prod, 10, 0]
+      Tags:
+        - Key: Stage
+          Value: !Ref Stage
+  Host%d:
+    Type: Acme::Net::Host
+    Properties:
+      Name: host%d
+      Ports: [{Number: 443, Protocol: tcp}]
+      Password: !GetAtt Queue%d.Arn
+`, i, i, i, i, i)
+	}
+	return b.String() + "Outputs:\n  Url: {Value: !Ref Queue0}\n  Arn: {Value: !GetAtt Queue1.Arn}\n"
+}
+
+// BenchmarkTemplate is what follows a keystroke in a template of 1,000 lines.
+func BenchmarkTemplate(b *testing.B) {
+	text := thousandLines()
+	s := newTestServer(b, Config{Templates: testTemplates(b)})
+	if found, _ := s.judge(s.newSnapshot("file:///x.yaml", nil, text)); len(found) > 0 {
+		b.Fatalf("%+v", found)
+	}
+	b.Run("diagnose", func(b *testing.B) {
+		for b.Loop() {
+			s.judge(s.newSnapshot("file:///x.yaml", nil, text))
+		}
+	})
+	offset := strings.LastIndex(text, "      Ports:")
+	broken := text[:offset] + "      Si\n" + text[offset:]
+	b.Run("complete", func(b *testing.B) {
+		for b.Loop() {
+			d := s.newSnapshot("file:///x.yaml", nil, broken)
+			if _, err := s.completion(b.Context(), d, documentParams{Position: d.lines.position(offset+8, utf16Encoding)}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // BenchmarkKeystroke is what follows a keystroke: the new text, its diagnosis, and

@@ -27,7 +27,7 @@ const everything = `{
 	"general": {"positionEncodings": ["utf-16"]},
 	"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}},
 	"textDocument": {
-		"completion": {"completionItem": {"snippetSupport": true, "documentationFormat": ["markdown", "plaintext"]}},
+		"completion": {"completionItem": {"snippetSupport": true, "insertTextModeSupport": {"valueSet": [1, 2]}, "documentationFormat": ["markdown", "plaintext"]}},
 		"hover": {"contentFormat": ["markdown"]},
 		"documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
 		"codeAction": {"codeActionLiteralSupport": {}},

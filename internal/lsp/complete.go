@@ -26,8 +26,17 @@ func (s *server) completion(ctx context.Context, d *snapshot, params documentPar
 	if len(d.text()) > maxFile {
 		return nil, nil
 	}
-	c := cursorAt(d.text(), d.lines.offset(params.Position, s.encoding))
-	p := &proposals{server: s, d: d, cursor: c, ctx: ctx, items: []completionItem{}, seen: map[string]bool{}}
+	offset := d.lines.offset(params.Position, s.encoding)
+	p := &proposals{server: s, d: d, ctx: ctx, items: []completionItem{}, seen: map[string]bool{}}
+	if d.role() == templateRole {
+		if d.tree() == nil && d.yaml {
+			return completionList{false, p.items}, nil
+		}
+		p.forTemplate(templateCursorAt(d, offset))
+		return completionList{p.incomplete, p.items}, ctx.Err()
+	}
+	c := cursorAt(d.text(), offset)
+	p.cursor = c
 	if c.ok {
 		for _, word := range c.others {
 			p.seen[word] = true
@@ -114,6 +123,9 @@ func (p *proposals) add(q proposal, literal, tail string) {
 	}
 	if !p.cursor.quoted && p.cursor.start < p.cursor.end {
 		item.FilterText = q.label // a word without quotes is what the client compares with
+	}
+	if strings.Contains(text, "\n") {
+		item.InsertTextMode = 1
 	}
 	if q.text != "" {
 		m := asMarkup(client.DocumentationFormat, q.text)

@@ -9,6 +9,9 @@ import (
 )
 
 func (s *server) definition(_ context.Context, d *snapshot, params documentParams) (any, error) {
+	if d.role() == templateRole {
+		return s.templateDefinition(d, d.lines.offset(params.Position, s.encoding)), nil
+	}
 	at := spotAt(d.tree(), d.lines.offset(params.Position, s.encoding))
 	if at == nil {
 		return nil, nil

@@ -31,7 +31,7 @@ func (s *server) unschedule(d *openDocument) {
 	d.stop = nil
 }
 
-// scheduleDependents schedules the diagnosis of the inputs and overrides of a changed schema.
+// scheduleDependents schedules the diagnosis of the inputs and overrides of a changed schema, and of templates.
 func (s *server) scheduleDependents(changed *snapshot, after time.Duration) {
 	if changed.file == "" || changed.role() != schemaRole {
 		return
@@ -42,7 +42,11 @@ func (s *server) scheduleDependents(changed *snapshot, after time.Duration) {
 		if d.current == nil || d.current == changed {
 			continue
 		}
-		if in := d.current.place(); in.role != schemaRole && in.project.SchemaFile == changed.file {
+		switch in := d.current.place(); {
+		case in.role == templateRole:
+			d.replace(s.newSnapshot(uri, d.current.version, d.current.text()))
+			s.schedule(uri, d, after)
+		case in.role != schemaRole && in.project.SchemaFile == changed.file:
 			s.schedule(uri, d, after)
 		}
 	}
@@ -124,6 +128,8 @@ func (s *server) problems(d *snapshot) diag.List {
 		return d.analysis().problems
 	case inputsRole, overridesRole:
 		return s.inputProblems(d)
+	case templateRole:
+		return d.checked()
 	}
 	return nil
 }

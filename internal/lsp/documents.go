@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -10,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/template"
 )
 
 // maxOpen bounds the text of an open document. A longer one is forgotten until the client
@@ -38,6 +41,12 @@ type snapshot struct {
 	place    func() standing
 	kind     func() schema.Kind // of a schema
 	analysis func() *analysis   // of a schema
+	checked  func() diag.List   // the problems of a template
+	names    func() *names      // of a template
+
+	ctx    context.Context //nolint:containedctx // ends when a document that is open has changed
+	cancel context.CancelFunc
+	yaml   bool
 }
 
 func (d *snapshot) text() string { return d.lines.text }
@@ -51,6 +60,7 @@ const (
 	schemaRole
 	inputsRole
 	overridesRole
+	templateRole
 )
 
 // A standing says what a document is, and in which project.
@@ -62,15 +72,22 @@ type standing struct {
 
 func (s *server) newSnapshot(uri string, version *int32, text string) *snapshot {
 	d := &snapshot{uri: uri, file: pathOf(uri), version: version, lines: newLines(text), encoding: s.encoding}
+	d.ctx, d.cancel = context.WithCancel(s.ctx)
+	d.yaml = isYAML(d.file, text)
 	d.tree = sync.OnceValue(func() *document.Value {
-		if len(text) > maxFile {
+		switch {
+		case len(text) > maxFile, d.yaml && len(text) > template.MaxBytes:
 			return nil
+		case d.yaml:
+			return yamlTree(text)
 		}
 		return parseTree(text)
 	})
 	d.place = sync.OnceValue(func() standing { return s.standing(d) })
 	d.kind = sync.OnceValue(func() schema.Kind { return kindOf(d) })
 	d.analysis = sync.OnceValue(func() *analysis { return s.analyse(d) })
+	d.checked = sync.OnceValue(func() diag.List { return s.checkTemplate(d) })
+	d.names = sync.OnceValue(func() *names { return namesOf(d.tree(), text) })
 	return d
 }
 
@@ -91,18 +108,33 @@ func (s *server) standing(d *snapshot) standing {
 			case dir == "inputs/" && strings.HasPrefix(base, "inputs_"):
 				in.role = inputsRole
 			default:
-				in.role, in.kind = recognise(d.tree(), base)
+				in.role, in.kind = d.recognize(base)
 			}
 			return in
 		}
 	}
-	role, kind := recognise(d.tree(), base)
+	role, kind := d.recognize(base)
 	return standing{role: role, kind: kind}
 }
 
-// recognise recognizes schemas among JSON documents, by their content and the name of the
-// file.
-func recognise(root *document.Value, base string) (role, schema.Kind) {
+// recognize recognizes schemas among JSON documents, and templates, by their content and the name of the file.
+func (d *snapshot) recognize(base string) (role, schema.Kind) {
+	if !d.yaml {
+		if role, kind := recognizeSchema(d.tree(), base); role != unknownRole {
+			return role, kind
+		}
+	}
+	root := d.tree()
+	if root == nil && d.yaml && len(d.text()) > template.MaxBytes { // only its beginning is read
+		root = parseYAML(d.text()[:maxPlain])
+	}
+	if isTemplate(root, base) {
+		return templateRole, ""
+	}
+	return unknownRole, ""
+}
+
+func recognizeSchema(root *document.Value, base string) (role, schema.Kind) {
 	has := func(key string) bool { return root.Get(key) != nil }
 	if base == ".rpdk-config" || has("language") || has("artifactType") {
 		return unknownRole, ""
@@ -173,6 +205,7 @@ func (s *server) load(path string) *snapshot {
 		clear(s.loaded)
 	}
 	d := s.newSnapshot(fileURI(path), nil, string(data))
+	d.cancel() // it is not checked
 	s.loaded[path] = d
 	return d
 }
@@ -209,7 +242,7 @@ func (s *server) set(uri string, version *int32, text string, after time.Duratio
 		d = &openDocument{}
 		s.open[uri] = d
 	}
-	d.current = next
+	d.replace(next)
 	s.schedule(uri, d, after)
 	s.mu.Unlock()
 	if next != nil {
@@ -257,6 +290,9 @@ func (s *server) didSave(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if d := s.snapshot(params.TextDocument.URI); d != nil && d.role() == schemaRole {
+		s.workspace.forget()
+	}
 	s.refresh(params.TextDocument.URI)
 	return nil
 }
@@ -273,6 +309,7 @@ func (s *server) didClose(raw json.RawMessage) error {
 		return fmt.Errorf("%s is not open", params.TextDocument.URI)
 	}
 	s.unschedule(d)
+	d.replace(nil)
 	delete(s.open, params.TextDocument.URI)
 	return s.out.notify("textDocument/publishDiagnostics", publishParams{URI: params.TextDocument.URI, Diagnostics: []diagnostic{}})
 }
@@ -281,6 +318,7 @@ func (s *server) didChangeWatchedFiles(raw json.RawMessage) error {
 	if _, err := decodeParams[watchedParams](raw); err != nil {
 		return err
 	}
+	s.workspace.forget()
 	s.refresh("")
 	return nil
 }
@@ -298,7 +336,15 @@ func (s *server) refresh(first string) {
 		if uri == first {
 			after = 0
 		}
-		d.current = s.newSnapshot(uri, d.current.version, d.current.text())
+		d.replace(s.newSnapshot(uri, d.current.version, d.current.text()))
 		s.schedule(uri, d, after)
 	}
+}
+
+// replace sets the state of a document, and ends the work on the one before. The caller holds the mutex.
+func (d *openDocument) replace(next *snapshot) {
+	if d.current != nil {
+		d.current.cancel()
+	}
+	d.current = next
 }

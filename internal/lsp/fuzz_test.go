@@ -80,6 +80,46 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
+// templateSeeds are YAML templates as they are while somebody types.
+var templateSeeds = []string{
+	thousandLines()[:900], "Resources:\n  A:\n    Type: AWS::SQS::Queue\n    Properties:\n      Tags: [{Key: a, Value: !Sub \"${B", "Resources:\n- - - a: b\n   c\n  d: |\n   x\n e: >-\n",
+	"Resources: {A: {Type: Acme::Net::Host, Properties: {Ports: [", "Resources:\n  A: !If [P, !GetAtt 'x', \"y\n  B:\n\tC: !Sub\n    - ${A}\n    - {A: 1}", "? a\n: b\nResources: &x\n  A: *x\n  <<: *x\n",
+	"Resources:\n  Fn::ForEach::A:\n    - B\n    - [a]\n    - C${B}:\n        Type: Acme::Net::Host\n        Properties:\n          N", "\ufeffResources:\r\n  A:\r    Type: X::Y::Z # c\r\n    DependsOn: [B, ]\u2028", "{\"Resources\": {\"A\": {\"Type\": \"Acme::Net::Host\", \"Properties\": {\"N",
+}
+
+// FuzzYAML: the tolerant reader of YAML reads every text, and never gives a place outside of the text; at every place
+// of it, all requests are answered.
+func FuzzYAML(f *testing.F) {
+	for i, seed := range templateSeeds {
+		f.Add(seed, uint(i*41))
+	}
+	config := Config{Templates: testTemplates(f)}
+	f.Fuzz(func(t *testing.T, text string, offset uint) {
+		if len(text) > 1<<12 {
+			return
+		}
+		tree := parseYAML(text)
+		each(tree, func(v *document.Value) {
+			if v.At.Start.Offset < 0 || v.At.End.Offset < v.At.Start.Offset || v.At.End.Offset > len(text) {
+				t.Fatalf("a %s is at %v of %d bytes", v.Kind, v.At, len(text))
+			}
+			for _, m := range v.Members {
+				if m.KeyAt.Start.Offset < 0 || m.KeyAt.End.Offset < m.KeyAt.Start.Offset || m.KeyAt.End.Offset > len(text) {
+					t.Fatalf("the key %q is at %v of %d bytes", m.Key, m.KeyAt, len(text))
+				}
+			}
+		})
+		at := int(offset % uint(len(text)+1))
+		c := yamlCursor(text, at)
+		if c.start > at || c.end < at || c.start < 0 || c.end > len(text) || strings.ContainsAny(text[c.start:c.end], "\r\n") {
+			t.Fatalf("at %d of %q the proposals replace %d to %d", at, text, c.start, c.end)
+		}
+		s := newTestServer(t, config)
+		s.answerAll(t, "file:///work/x.template.yaml", text, at)
+		s.answerAll(t, "file:///work/x.template.json", text, at)
+	})
+}
+
 // FuzzCursor: at every place of every text the cursor is described, what it proposes to
 // replace is around it, and all requests are answered.
 func FuzzCursor(f *testing.F) {

@@ -112,3 +112,48 @@ func TestHostileEdits(t *testing.T) {
 		t.Errorf("the outline afterwards: %s\nwas %s", after, before)
 	}
 }
+
+// TestHostileTemplates asks everything about templates that nobody types.
+func TestHostileTemplates(t *testing.T) {
+	const open = "Resources:\n  A:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: "
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"brackets":            open + strings.Repeat("[", 300_000),
+		"braces":              open + strings.Repeat("{a: ", 100_000),
+		"dashes":              open + "\n" + strings.Repeat("- ", 400_000),
+		"tags":                open + strings.Repeat("!Sub ", 100_000),
+		"indentations":        open + "\n" + many(1_000, "%[1]*[1]d:\n"),
+		"words":               open + "\n" + strings.Repeat("        word\n", 50_000),
+		"quotes":              open + "\n" + strings.Repeat("        \"x\n        'y\n", 20_000),
+		"one quote":           open + `"` + strings.Repeat("x\n ", 200_000),
+		"a text":              open + "|\n" + strings.Repeat("        ${A} ${!B} ${A.Arn}\n", 20_000),
+		"resources":           "Resources:\n" + many(5_000, "  R%d: {Type: AWS::SQS::Queue}\n"),
+		"uses":                open + "!Sub '" + strings.Repeat("${A}", 20_000) + "'",
+		"unknown uses":        "Transform: AWS::LanguageExtensions\nResources:\n" + many(200, "  Fn::ForEach::L%d: [I, [a], {'X${I}${I}${I}${I}${I}': {Type: AWS::SQS::Queue}}]\n") + "Outputs: {O: {Value: !Sub '" + many(2_000, "${U%d}") + "'}}",
+		"aliases":             "Resources: &a\n  A: &b {Type: AWS::SQS::Queue}\n" + many(1_000, "  B%d: *b\n"),
+		"conditions":          "Parameters:\n" + many(40, "  P%d: {Type: String, AllowedValues: [a, b]}\n") + "Conditions:\n" + many(40, "  C%[1]d: !Equals [!Ref P%[1]d, a]\n") + open + "x\n      Tags:\n" + many(40, "        - !If [C%d, {Key: a, Value: b}, {Key: 1}]\n"),
+		"too large":           open + "x\n" + strings.Repeat("# x\n", 300_000),
+		"control characters":  open + "\x00\x1b[2J\u2028\u0085\ufffe \xff",
+		"lines of old":        strings.ReplaceAll(open, "\n", "\r") + "x",
+		"the mark":            open + cursorMark + "\n      " + cursorMark + ": " + cursorMark,
+		"a loop in a loop":    "Resources:\n  " + strings.Repeat("Fn::ForEach::A: [B, [c], {", 2_000),
+		"names of JavaScript": "Resources:\n  __proto__: {Type: constructor}\n  constructor: {Type: __proto__, DependsOn: __proto__}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestServer(t, Config{Templates: testTemplates(t)})
+			for _, offset := range []int{0, len(open), len(text) / 2, len(text)} {
+				s.answerAll(t, "file:///work/x.template.yaml", text, min(offset, len(text)))
+			}
+			found, _ := s.judge(s.newSnapshot("file:///work/x.template.yaml", nil, text))
+			if name == "too large" && ids(found) != "1:template/too-large" {
+				t.Errorf("the problems are %s", ids(found))
+			}
+		})
+	}
+}

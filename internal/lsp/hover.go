@@ -57,7 +57,13 @@ func (s *server) hover(ctx context.Context, d *snapshot, params documentParams) 
 	offset := d.lines.offset(params.Position, s.encoding)
 	var parts []string
 	var at *span
-	if found := spotAt(d.tree(), offset); found != nil {
+	if d.role() == templateRole {
+		if text, start, end := s.explainTemplate(d, offset); text != "" {
+			parts = append(parts, text)
+			r := d.lines.span(start, end, s.encoding)
+			at = &r
+		}
+	} else if found := spotAt(d.tree(), offset); found != nil {
 		if text := s.explain(d, found); text != "" {
 			parts = append(parts, text)
 			r := d.lines.span(found.start, found.end, s.encoding)

@@ -3,20 +3,21 @@
 // finds the declaration of a name.
 //
 // It supports schemas of resource types, hooks and modules, type configurations, the inputs of
-// contract tests and overrides.json; it ignores every other document. Problems come from
-// internal/schema and from the functions of [Config]; completions come from the same
-// meta-schemas.
+// contract tests, overrides.json, and templates in JSON and YAML; it ignores every other document. Problems come from
+// internal/schema, internal/template, internal/typecheck and the functions of [Config]; completions come from the same
+// meta-schemas and schemas.
 //
 // [Serve] implements the language server protocol 3.17 (base protocol 0.9, JSON-RPC 2.0) with
 // one client. Notifications are processed in their order. A request works on the document as
 // it was when the request arrived, concurrently with later messages, and ends when it is
-// canceled. Documents are usually invalid while a user types: [parseTree] and [cursorAt] read
-// every text, and never fail.
+// canceled. Documents are usually invalid while a user types: [parseTree], [parseYAML], [cursorAt] and
+// [yamlCursor] read every text, and never fail.
 //
 // The package opens files only through Config.ReadFile and starts no processes.
 package lsp
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -62,6 +63,13 @@ type Config struct {
 	// and overrides are not recognized.
 	FindProject func(path string) (Project, bool)
 
+	// Region is the region that templates are checked for. "" means us-east-1.
+	Region string
+
+	// Templates opens what the templates in folders refer to: types and modules. It is called again after files have
+	// changed. With nil, the types of templates are not known.
+	Templates func(ctx context.Context, folders []string) (*Templates, error)
+
 	// Schema configures how schemas are loaded. Its Kind is not used.
 	Schema schema.Config
 
@@ -84,6 +92,9 @@ const maxFile = 8 << 20
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Region == "" {
+		c.Region = "us-east-1"
 	}
 	if c.Debounce == 0 {
 		c.Debounce = 150 * time.Millisecond

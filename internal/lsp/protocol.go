@@ -18,7 +18,25 @@ type location struct {
 }
 
 type initializeParams struct {
-	Capabilities clientCapabilities `json:"capabilities"`
+	Capabilities     clientCapabilities `json:"capabilities"`
+	RootURI          string             `json:"rootUri"`
+	WorkspaceFolders []struct {
+		URI string `json:"uri"`
+	} `json:"workspaceFolders"`
+}
+
+// folders are the folders of the workspace.
+func (p *initializeParams) folders() []string {
+	var out []string
+	for _, folder := range p.WorkspaceFolders {
+		if path := pathOf(folder.URI); path != "" {
+			out = append(out, path)
+		}
+	}
+	if path := pathOf(p.RootURI); path != "" && len(out) == 0 {
+		out = append(out, path)
+	}
+	return out
 }
 
 type clientCapabilities struct {
@@ -33,7 +51,10 @@ type clientCapabilities struct {
 	TextDocument struct {
 		Completion struct {
 			CompletionItem struct {
-				SnippetSupport      bool     `json:"snippetSupport"`
+				SnippetSupport bool `json:"snippetSupport"`
+				InsertTextMode struct {
+					ValueSet []int `json:"valueSet"`
+				} `json:"insertTextModeSupport"`
 				DocumentationFormat []string `json:"documentationFormat"`
 			} `json:"completionItem"`
 		} `json:"completion"`
@@ -71,6 +92,13 @@ type serverCapabilities struct {
 	DocumentSymbolProvider bool              `json:"documentSymbolProvider"`
 	CompletionProvider     completionOptions `json:"completionProvider"`
 	CodeActionProvider     any               `json:"codeActionProvider"`
+	ReferencesProvider     bool              `json:"referencesProvider"`
+	RenameProvider         renameOptions     `json:"renameProvider"`
+	CodeLensProvider       *struct{}         `json:"codeLensProvider,omitempty"`
+}
+
+type renameOptions struct {
+	PrepareProvider bool `json:"prepareProvider"`
 }
 
 type syncOptions struct {
@@ -115,8 +143,25 @@ type documentParams struct {
 	Position     position     `json:"position"`
 	Range        span         `json:"range"`
 	Context      struct {
-		Only []string `json:"only"`
+		Only               []string `json:"only"`
+		IncludeDeclaration bool     `json:"includeDeclaration"`
 	} `json:"context"`
+	NewName string `json:"newName"`
+}
+
+type renamePlace struct {
+	Range       span   `json:"range"`
+	Placeholder string `json:"placeholder"`
+}
+
+type codeLens struct {
+	Range   span    `json:"range"`
+	Command command `json:"command"`
+}
+
+type command struct {
+	Title   string `json:"title"`
+	Command string `json:"command"`
 }
 
 type watchedParams struct {
@@ -167,13 +212,20 @@ type completionItem struct {
 	Documentation    *markup  `json:"documentation,omitempty"`
 	SortText         string   `json:"sortText"`
 	FilterText       string   `json:"filterText"`
-	InsertTextFormat int      `json:"insertTextFormat"` // 1 plain, 2 snippet
+	InsertTextFormat int      `json:"insertTextFormat"`         // 1 plain, 2 snippet
+	InsertTextMode   int      `json:"insertTextMode,omitempty"` // 1: lines are not indented further
 	TextEdit         textEdit `json:"textEdit"`
 }
 
 // The kinds of completion items that are used.
 const (
+	itemFunction   = 3
+	itemVariable   = 6
+	itemClass      = 7
+	itemModule     = 9
 	itemProperty   = 10
+	itemField      = 5
+	itemEvent      = 23
 	itemValue      = 12
 	itemEnum       = 20 // EnumMember
 	itemReference  = 18
@@ -185,6 +237,8 @@ const (
 	symbolMethod   = 6
 	symbolProperty = 7
 	symbolField    = 8
+	symbolVariable = 13
+	symbolConstant = 14
 	symbolString   = 15
 	symbolNumber   = 16
 	symbolBoolean  = 17

@@ -31,6 +31,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, cfg Config) error {
 		open: map[string]*openDocument{}, cancels: map[string]context.CancelFunc{}, loaded: map[string]*snapshot{},
 		slots: make(chan struct{}, maxParallel),
 	}
+	s.workspace = &workspace{server: s}
+	defer s.workspace.end()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -79,7 +81,9 @@ type server struct {
 	phase  phase              // of the reading goroutine only
 	client clientCapabilities // not changed after initialize
 
-	encoding encoding // not changed after initialize
+	encoding  encoding // not changed after initialize
+	folders   []string // of the workspace, not changed after initialize
+	workspace *workspace
 
 	mu      sync.Mutex
 	open    map[string]*openDocument      // by URI
@@ -209,6 +213,10 @@ var queries = map[string]query{
 	"textDocument/definition":     (*server).definition,
 	"textDocument/documentSymbol": (*server).documentSymbol,
 	"textDocument/codeAction":     (*server).codeAction,
+	"textDocument/references":     (*server).references,
+	"textDocument/rename":         (*server).rename,
+	"textDocument/prepareRename":  (*server).prepareRename,
+	"textDocument/codeLens":       (*server).codeLens,
 }
 
 func (s *server) request(id json.RawMessage, method string, raw json.RawMessage) {
@@ -319,12 +327,15 @@ func (s *server) initialize(id, raw json.RawMessage) {
 	s.phase = running
 	s.client = params.Capabilities
 	s.encoding = agree(params.Capabilities.General.PositionEncodings)
+	s.folders = params.folders()
 	result := initializeResult{
 		Capabilities: serverCapabilities{
 			PositionEncoding: string(s.encoding),
 			TextDocumentSync: syncOptions{OpenClose: true, Change: 2},
 			HoverProvider:    true, DefinitionProvider: true, DocumentSymbolProvider: true,
-			CompletionProvider: completionOptions{TriggerCharacters: []string{`"`, "/", "#", ":"}},
+			CompletionProvider: completionOptions{TriggerCharacters: []string{`"`, "/", "#", ":", "!", ".", "{"}},
+			CodeLensProvider:   &struct{}{},
+			ReferencesProvider: true, RenameProvider: renameOptions{PrepareProvider: true},
 		},
 		ServerInfo: serverInfo{"cfn", s.cfg.Version},
 	}
@@ -343,7 +354,7 @@ func (s *server) initialized(json.RawMessage) error {
 	}
 	return s.out.request("watch", "client/registerCapability", registrationParams{[]registration{{
 		ID: "watch", Method: "workspace/didChangeWatchedFiles",
-		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/.rpdk-config"}}},
+		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/.rpdk-config"}, {"**/modules/**"}}},
 	}}})
 }
 

@@ -38,7 +38,7 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("it introduces itself as %+v", result)
 		}
 		refused("initialize", `{"capabilities": {}}`, codeInvalidRequest)
-		refused("textDocument/rename", `{}`, codeMethodNotFound)
+		refused("textDocument/foldingRange", `{}`, codeMethodNotFound)
 		refused("$/unknown", `{}`, codeMethodNotFound)
 		refused("textDocument/hover", `[]`, codeInvalidParams)
 		c.notify("$/unknown", `{}`)

@@ -22,7 +22,12 @@ func (s *server) documentSymbol(ctx context.Context, d *snapshot, _ documentPara
 	if root == nil {
 		return []documentSymbol{}, nil
 	}
-	symbols := o.below(root, nil)
+	var symbols []documentSymbol
+	if d.role() == templateRole {
+		symbols = o.template(root)
+	} else {
+		symbols = o.below(root, nil)
+	}
 	if s.client.TextDocument.DocumentSymbol.Hierarchical {
 		return symbols, ctx.Err()
 	}

@@ -64,6 +64,9 @@ var specificTypes = []string{
 // plainTypes are the types that are not generic.
 var plainTypes = append([]string{"String", "Number", "CommaDelimitedList", "List<Number>", "List<String>", "AWS::SSM::Parameter::Name"}, listed(specificTypes)...)
 
+// ParameterTypes are the types of parameters, but for those of values in Systems Manager.
+func ParameterTypes() []string { return slices.Clone(plainTypes) }
+
 // listed returns the types and the lists of them.
 func listed(types []string) []string {
 	var out []string

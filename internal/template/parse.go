@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -116,6 +117,12 @@ var shortForms = map[string]string{
 	"!Contains": "Fn::Contains", "!EachMemberEquals": "Fn::EachMemberEquals", "!EachMemberIn": "Fn::EachMemberIn",
 	"!RefAll": "Fn::RefAll", "!ValueOf": "Fn::ValueOf", "!ValueOfAll": "Fn::ValueOfAll",
 }
+
+// LongName is the name of the function that a tag is the short form of: "Fn::Sub" for "!Sub", "" for another tag.
+func LongName(tag string) string { return shortForms[tag] }
+
+// ShortNames are the tags of YAML templates, sorted.
+func ShortNames() []string { return slices.Sorted(maps.Keys(shortForms)) }
 
 // longForm makes {"Fn::GetAtt": ["A", "B"]} of !GetAtt A.B. It returns nil for other tags.
 func longForm(tag string, at diag.Range, v *document.Value) *document.Value {

@@ -30,7 +30,7 @@ const placeOf = (doc, word) => {
 
 (async () => {
   await connection.sendRequest(rpc.InitializeRequest.type, {
-    processId: process.pid, rootUri: null, capabilities: {
+    processId: process.pid, rootUri: pathToFileURL(dir).href, capabilities: {
       workspace: { didChangeWatchedFiles: { dynamicRegistration: true } },
       textDocument: { hover: { contentFormat: ['plaintext'] }, publishDiagnostics: {} },
     },
@@ -46,6 +46,12 @@ const placeOf = (doc, word) => {
   console.log('completion', list.items.map((item) => item.label).join(' '));
   const place = await connection.sendRequest(rpc.DefinitionRequest.type, placeOf(input, 'Status'));
   console.log('definition', path.basename(place.uri), place.range.start.line + 1);
+  const template = open('stack.yaml');
+  for (const d of (await template.found).diagnostics) console.log('template', d.range.start.line + 1, d.code);
+  const values = await connection.sendRequest(rpc.CompletionRequest.type, placeOf(template, 'DRAFTY'));
+  console.log('values', values.items.slice(0, 2).map((item) => item.label).join(' '));
+  const edit = await connection.sendRequest(rpc.RenameRequest.type, { ...placeOf(template, 'Report:'), newName: 'Weekly' });
+  console.log('rename', edit.changes[template.uri].map((e) => e.range.start.line + 1).join(' '));
   await connection.sendRequest(rpc.ShutdownRequest.type);
   server.on('exit', (code) => { console.log('exit', code); connection.dispose(); });
   await connection.sendNotification(rpc.ExitNotification.type);

@@ -20,7 +20,7 @@ local function diagnostics(name, buffer)
     say(name, tostring(d.lnum + 1), d.code or d.user_data.lsp.code)
   end
 end
-local function ask(buffer, method, word)
+local function ask(buffer, method, word, more)
   vim.fn.cursor(1, 1)
   vim.fn.search('\\V' .. word)
   local position = vim.api.nvim_win_get_cursor(0)
@@ -28,6 +28,7 @@ local function ask(buffer, method, word)
     textDocument = { uri = vim.uri_from_bufnr(buffer) },
     position = { line = position[1] - 1, character = position[2] + 2 },
   }
+  for key, value in pairs(more or {}) do params[key] = value end
   local replies = vim.lsp.buf_request_sync(buffer, method, params, 20000)
   return replies[client].result
 end
@@ -43,6 +44,18 @@ local ok, problem = pcall(function()
   say('completion', table.concat(labels, ' '))
   local place = ask(input, 'textDocument/definition', 'Status')
   say('definition', vim.fn.fnamemodify(vim.uri_to_fname(place.uri), ':t'), tostring(place.range.start.line + 1))
+  local template = open('stack.yaml')
+  diagnostics('template', template)
+  local values = {}
+  for _, item in ipairs(ask(template, 'textDocument/completion', 'DRAFTY').items) do
+    if #values < 2 then table.insert(values, item.label) end
+  end
+  say('values', table.concat(values, ' '))
+  local lines = {}
+  for _, edit in ipairs(vim.tbl_values(ask(template, 'textDocument/rename', 'Report:', { newName = 'Weekly' }).changes)[1]) do
+    table.insert(lines, tostring(edit.range.start.line + 1))
+  end
+  say('rename', table.concat(lines, ' '))
   vim.lsp.stop_client(client)
   vim.wait(20000, function() return code ~= nil end, 20)
   say('exit', tostring(code))
