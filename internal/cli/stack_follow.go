@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -190,10 +191,14 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 		cause.Place = n.at.String()
 	}
 	cause = d.innermost(ctx, cause)
-	if strings.Contains(cause.Message, "DescribeEvents") {
-		if cause.Problems = d.validationFaults(ctx, cause); len(cause.Problems) > 0 {
-			cause.Message = invalidTemplate(cause.Problems)
-		}
+	switch {
+	case strings.Contains(cause.Message, "DescribeEvents"):
+		cause.Problems = d.validationFaults(ctx, cause)
+	case cause.Stack == d.name:
+		cause.Problems = append(cause.Problems, d.attributeFault(ctx, d.remote, d.graph, cause.Message)...)
+	}
+	if len(cause.Problems) > 0 {
+		cause.Message = invalidTemplate(cause.Problems)
 	}
 	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
 		cause.Log = d.lastLogLines(ctx, cause)
@@ -282,6 +287,7 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 			return lines
 		}
 	}
+	var written []string
 	since := cause.started
 	if since.IsZero() {
 		since = cause.ended.Add(-time.Minute)
@@ -290,12 +296,15 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
 		text := flat(e.Message)
 		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.ended.Add(time.Second)) {
-			lines = append(lines, text)
-			lines = lines[max(0, len(lines)-maxLogLines):]
+			written = append(written, strings.TrimRight(e.Message, "\r\n"))
+			written = written[max(0, len(written)-10*maxLogLines):]
 		}
 		return nil
 	})
-	return lines
+	for line := range strings.Lines(invoke.PrintedLog(strings.Join(written, "\n"))) {
+		lines = append(lines, flat(line))
+	}
+	return lines[max(0, len(lines)-maxLogLines):]
 }
 
 // hints are what one can do after a failure.
