@@ -201,7 +201,15 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 		cause.Message = invalidTemplate(cause.Problems)
 	}
 	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
-		cause.Log = d.lastLogLines(ctx, cause)
+		written := d.lastLog(ctx, cause)
+		event := &invoke.Event{Status: invoke.Failed, ErrorCode: invoke.Code(cause.ErrorCode), Message: cause.Message}
+		if raised := invoke.Raised(event, written); raised != "" && written != "" {
+			cause.Message = raised
+		}
+		for line := range strings.Lines(invoke.PrintedLog(written)) {
+			cause.Log = append(cause.Log, flat(line))
+		}
+		cause.Log = cause.Log[max(0, len(cause.Log)-maxLogLines):]
 	}
 	return cause
 }
@@ -271,20 +279,19 @@ const (
 	logTime     = 3 * time.Second
 )
 
-// lastLogLines are the last lines that the handler of a type, or the function of a custom
+// lastLog are the last lines that the handler of a type, or the function of a custom
 // resource, has logged before it failed.
-func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string {
+func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
-	lines := []string{}
 	groups := []string{handlers.FunctionLogGroup(cause.function)}
 	if cause.function == "" {
 		ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
 		if err != nil {
-			return lines
+			return ""
 		}
 		if groups, _, err = d.remote.LogGroupsOf(ctx, &ref, handlers.DefaultLogGroup); err != nil {
-			return lines
+			return ""
 		}
 	}
 	var written []string
@@ -301,10 +308,7 @@ func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string 
 		}
 		return nil
 	})
-	for line := range strings.Lines(invoke.PrintedLog(strings.Join(written, "\n"))) {
-		lines = append(lines, flat(line))
-	}
-	return lines[max(0, len(lines)-maxLogLines):]
+	return strings.Join(written, "\n")
 }
 
 // hints are what one can do after a failure.
