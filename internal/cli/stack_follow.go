@@ -276,7 +276,7 @@ func (d *deployed) validationFaults(ctx context.Context, cause *rootCause) []tem
 // it waits for them.
 const (
 	maxLogLines = 10
-	logTime     = 3 * time.Second
+	logTime     = time.Second
 )
 
 // lastLog are the last lines that the handler of a type, or the function of a custom
@@ -299,16 +299,28 @@ func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
 	if since.IsZero() {
 		since = cause.ended.Add(-time.Minute)
 	}
-	// Without its log the failure is shown all the same.
-	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
+	complete := false
+	read := func(e submit.LogEvent) error {
 		text := flat(e.Message)
+		complete = complete || strings.HasPrefix(text, "REPORT RequestId: ")
 		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.ended.Add(time.Second)) {
 			written = append(written, strings.TrimRight(e.Message, "\r\n"))
 			written = written[max(0, len(written)-10*maxLogLines):]
 		}
 		return nil
-	})
-	return strings.Join(written, "\n")
+	}
+	for { // the server writes the end of a log after the answer of the handler
+		written = nil
+		// Without its log the failure is shown all the same.
+		_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, read)
+		if complete || ctx.Err() != nil {
+			return strings.Join(written, "\n")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(logTime / 20):
+		}
+	}
 }
 
 // hints are what one can do after a failure.
