@@ -236,3 +236,30 @@ func copyFile(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+var payload = regexp.MustCompile(`lambda invoke[^|\x60]*?--payload (\S+)`)
+
+// TestPayloadsOfDocuments: version 2 of the aws CLI takes other payloads than fileb://FILE for base64, which version 1 does not know.
+func TestPayloadsOfDocuments(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"docs/*.md", "examples/*/README.md", "internal/cli/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range payload.FindAllStringSubmatch(string(data), -1) {
+				if found++; !strings.HasPrefix(m[1], "fileb://") {
+					t.Errorf("%s: --payload %s: write fileb://FILE", file, m[1])
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d payloads", found)
+	}
+}

@@ -20,7 +20,7 @@ func (c *Config) rules() ([]delegate.Rule, error) {
 	hosts := c.allowedHosts()
 	rules, err := delegate.ParseRules(c.Delegate, func(host string) bool { return allows(hosts, host) })
 	if err != nil {
-		return nil, fmt.Errorf("delegate types: %w", err)
+		return nil, fmt.Errorf("option --delegate: %w", err)
 	}
 	own, _ := url.Parse(c.URL)
 	for _, rule := range rules {
@@ -28,9 +28,9 @@ func (c *Config) rules() ([]delegate.Rule, error) {
 		switch {
 		case rule.URL == "":
 		case c.URL != "" && at.Port() == own.Port() && invoke.Loopback(at.Hostname()) && invoke.Loopback(own.Hostname()):
-			return nil, fmt.Errorf("delegate types: %s is the address of this server: start the emulator on another port", rule.URL)
+			return nil, fmt.Errorf("option --delegate: %s is the address of this server: start the emulator on another port", rule.URL)
 		case c.RunLambda && (rule.Pattern == delegate.Everything || strings.HasPrefix(rule.Pattern, "AWS::Lambda::")):
-			return nil, errors.New("delegate types: functions of templates run either here or in the emulator: without --run-lambda, or with AWS::Lambda::*=none")
+			return nil, errors.New("option --delegate: functions of templates run either here or in the emulator: without --run-lambda, or with AWS::Lambda::*=none")
 		}
 	}
 	return rules, nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -136,6 +137,24 @@ cfn cr test . --create create.json --update update.json --replace replace.json
 cfn serve --temporary --address 127.0.0.1:0 --lambda-address '' --function site=. -- cfn deploy template.yaml --yes
 `
 
+// tutorial is what a newcomer does with a resource type: the tutorial in a language, without the lines for the aws CLI.
+func tutorial(t *testing.T, language string) string {
+	t.Helper()
+	script := commandsOf(t, "tutorial-"+language+".md", "cfn init", "cfn test", "cfn serve", "cfn submit", "cfn deploy site.yaml\n", "cfn destroy")
+	stop := "trap 'jobs -p > \"$HOME/.jobs\"; kill $(cat \"$HOME/.jobs\") 2>&- || true' EXIT\nset -ux\n"
+	return stop + regexp.MustCompile(`(?m)^aws .*$`).ReplaceAllString(script, "cfn stack resources site")
+}
+
+// caches are the variables with which pip and npm use the caches of the user.
+func caches(t *testing.T) []string {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"PIP_CACHE_DIR=" + filepath.Join(home, ".cache/pip"), "npm_config_cache=" + filepath.Join(home, ".npm"), "npm_config_registry=https://registry.npmjs.org/"}
+}
+
 // TestWheel installs the wheel into an empty environment without Go, with pip, from a folder; the program is the one of the archive.
 func TestWheel(t *testing.T) {
 	dist := hostRelease(t)
@@ -161,6 +180,9 @@ func TestWheel(t *testing.T) {
 	if out, err := r.try(dir, "set -eux\n"+evening); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+	if out, err := r.try(dir, tutorial(t, "python"), caches(t)...); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if out, err := r.try(dir, "pip show -f formwork-cfn && pip check && pip uninstall -q -y formwork-cfn && ! ls venv/bin/cfn"); err != nil || !strings.Contains(out, "License-Expression: Apache-2.0") && !strings.Contains(out, "bin/cfn") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -173,7 +195,7 @@ func TestWheel(t *testing.T) {
 // them, and without the package for this platform.
 func TestNPM(t *testing.T) {
 	dist := hostRelease(t)
-	path := programs(t, "node", "sh", "rm", "ls", "printf", "dirname", "uname", "sed", "cat", "env", "sleep")
+	path := programs(t, "node", "npm", "mkdir", "rmdir", "grep", "tail", "sh", "rm", "ls", "printf", "dirname", "uname", "sed", "cat", "env", "sleep")
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Skipf("skipped: %v", err)
@@ -209,6 +231,9 @@ func TestNPM(t *testing.T) {
 		}
 	}
 	if out, err := r.try(app, "set -eux\n"+evening); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := r.try(app, tutorial(t, "typescript"), caches(t)...); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := r.try(app, `rm -r node_modules/formwork-cfn-* && cfn --version`); err == nil || !strings.Contains(out, "--omit=optional") || !strings.Contains(out, "npm install formwork-cfn-linux-") {

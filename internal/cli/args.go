@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // multiValue marks a flag that takes all the words up to the next option, as in
@@ -118,7 +118,7 @@ func (n *normalizer) word(word string) error {
 		}
 	}
 	hint := "choose from " + strings.Join(names, ", ")
-	if near := schema.Nearest(word, names); near != "" {
+	if near := words.Nearest(word, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	what := "command"
@@ -234,7 +234,7 @@ func (n *normalizer) find(name string) (*pflag.Flag, error) {
 	hint := cmp.Or(n.foreignHint(name), n.earlyHint(name))
 	if hint == "" {
 		hint = helpHint(n.command)
-		if near := cmp.Or(schema.Nearest(name, names), longer(name, names)); near != "" {
+		if near := cmp.Or(words.Nearest(name, names), longer(name, names)); near != "" {
 			hint = fmt.Sprintf("did you mean --%s?", near)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // testCommands is a command line with the shapes that the real one has.
@@ -101,7 +101,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"inti": "init", "Validate": "validate", "vlaidate": "validate", "genrate": "generate", "buildimage": "build-image", "xyz": "", "": "",
 	} {
-		if got := schema.Nearest(word, names); got != want {
+		if got := words.Nearest(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -324,9 +324,9 @@ func (o *customOptions) identity(name string) customtest.Identity {
 	}
 }
 
-// printLog prints what a handler wrote.
+// printLog prints what a handler wrote, as a person reads it.
 func printLog(w io.Writer, log string) {
-	if log = strings.TrimRight(log, "\n"); log != "" {
+	if log = strings.TrimRight(invoke.PrintedLog(log), "\n"); log != "" {
 		_, _ = fmt.Fprintln(w, log) // see notef
 	}
 }

@@ -53,7 +53,8 @@ that were changed outside of the stack. --import-existing-resources imports reso
 whose names are already in use, instead of failing. Both use a change set.
 
 --on-failure DELETE deletes a new stack that fails; an update that fails is rolled back. --policy and
---protect are applied before the deployment, even if the template has not changed.
+--protect change a stack that exists together with its update, which follows the new policy, or if there is
+nothing to update. They change nothing if the update is refused, and stay if it fails later.
 
 Ctrl-C stops the wait, not the deployment; "cfn stack cancel" rolls an update back. If the deployment fails, cfn prints the root cause: the
 resource, the message and log of its handler, and the line of the template.
@@ -68,12 +69,7 @@ failed; 3 if --plan found changes; 130 after Ctrl-C.`,
   cfn deploy stack.yaml --express --on-failure DELETE
   cfn deploy stack.yaml --policy policy.json --protect`,
 		Annotations: map[string]string{"log": "none"},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the following arguments are required: TEMPLATE")
-			}
-			return atMost(1)(nil, args)
-		},
+		Args:        oneTemplate(&opts.capabilities),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request, err := opts.request(c, args[0])
 			if err != nil {
@@ -242,10 +238,10 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if err != nil {
 		return "", false, err
 	}
-	capabilities, client := capabilitiesOf(opts.capabilities), d.remote.CloudFormation()
+	client := d.remote.CloudFormation()
 	if d.existing == nil {
 		in := &cloudformation.CreateStackInput{
-			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
+			StackName: &d.name, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: opts.capabilities,
 			RoleARN: optional(opts.role), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation),
 			StackPolicyBody: d.policy, EnableTerminationProtection: opts.protect.value, OnFailure: types.OnFailure(opts.onFailure),
 		}
@@ -254,7 +250,7 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 		}
 		out, err := client.CreateStack(ctx, in)
 		if err != nil {
-			return "", false, c.deployError(ctx, d, err)
+			return "", false, c.deployError(ctx, opts, d, err)
 		}
 		return aws.ToString(out.StackId), true, nil
 	}
@@ -262,20 +258,27 @@ func (c *app) beginDeployment(ctx context.Context, opts *deployOptions, d *deplo
 	if d.after, err = d.remote.LastStackEvent(ctx, id); err != nil {
 		return "", false, c.serviceError(err)
 	}
-	if err := c.guardStack(ctx, opts, d, id); err != nil {
-		return "", false, err
-	}
-	_, err = client.UpdateStack(ctx, &cloudformation.UpdateStackInput{
-		StackName: &id, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: capabilities,
-		RoleARN: optional(opts.role), DeploymentConfig: opts.config(), DisableValidation: trueOrNil(opts.noValidation), DisableRollback: opts.rollbackDisabled(),
+	changed = true
+	err = c.guardStack(ctx, opts, d, id, func() error {
+		_, err := client.UpdateStack(ctx, opts.update(d, id, body, url))
+		if err != nil && strings.Contains(err.Error(), "No updates are to be performed") {
+			changed = false
+			return nil
+		}
+		if err != nil {
+			return c.deployError(ctx, opts, d, err)
+		}
+		return nil
 	})
-	if err != nil && strings.Contains(err.Error(), "No updates are to be performed") {
-		return id, false, nil
+	return id, changed, err
+}
+
+// update is the request that updates a stack.
+func (o *deployOptions) update(d *deployment, id string, body, url *string) *cloudformation.UpdateStackInput {
+	return &cloudformation.UpdateStackInput{
+		StackName: &id, TemplateBody: body, TemplateURL: url, Parameters: d.apiParameters(), Tags: d.tags, Capabilities: o.capabilities,
+		RoleARN: optional(o.role), DeploymentConfig: o.config(), DisableValidation: trueOrNil(o.noValidation), DisableRollback: o.rollbackDisabled(),
 	}
-	if err != nil {
-		return "", false, c.deployError(ctx, d, err)
-	}
-	return id, true, nil
 }
 
 // templateForRequest returns the template, or the URL that it was uploaded to because it is
@@ -297,13 +300,15 @@ func (c *app) templateForRequest(ctx context.Context, opts *deployOptions, d *de
 
 // deployError explains why a deployment was refused, with the places of the template that
 // the refusal is about.
-func (c *app) deployError(ctx context.Context, d *deployment, err error) error {
+func (c *app) deployError(ctx context.Context, opts *deployOptions, d *deployment, err error) error {
 	explained := submit.Explain(err)
 	switch explained.Code {
 	case "":
 		return c.serviceError(err)
 	case "InsufficientCapabilitiesException":
-		return withHint(&downstreamError{errors.New(explained.Text)}, "pass --capabilities to acknowledge them")
+		_, required, _ := strings.Cut(explained.Text, "[")
+		required, _, _ = strings.Cut(required, "]")
+		return withHint(&downstreamError{errors.New(explained.Text)}, "pass %s", opts.capabilities.with(required))
 	}
 	problems, inspectErr := template.Inspect(ctx, d.file, d.body, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
 	if inspectErr != nil {

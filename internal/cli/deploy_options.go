@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -17,7 +18,8 @@ type deployOptions struct {
 	remoteOptions
 	stackName, paramsFile, role, bucket  string
 	onFailure, policy                    string
-	parameters, tags, capabilities       []string
+	parameters, tags                     []string
+	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
 	noValidation, enforce                bool
@@ -31,7 +33,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringVar(&o.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
 	flags.StringArrayVar(&o.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
-	flags.StringSliceVar(&o.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	o.capabilities.flag(flags)
 	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
 	flags.StringVar(&o.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
 	flags.BoolVar(&o.disableRollback, "disable-rollback", false, "keep created resources if the deployment fails")
@@ -118,18 +120,49 @@ func (c *app) readStackPolicy(file string) (*string, error) {
 	return aws.String(string(data)), nil
 }
 
-// guardStack sets the policy and the termination protection of a stack that exists.
-func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, id string) error {
-	client := d.remote.CloudFormation()
-	if d.policy != nil {
-		if _, err := client.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{StackName: &id, StackPolicyBody: d.policy}); err != nil {
-			return c.serviceError(err)
+// guardStack sets the policy and the termination protection of a stack that exists, around the request that begins its update.
+// The update follows the new policy. If it does not begin, both are as before.
+func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, id string, begin func() error) error {
+	if d.existing == nil {
+		return begin()
+	}
+	restore, err := c.replacePolicy(ctx, d, id)
+	if err != nil {
+		return c.serviceError(err)
+	}
+	if err := begin(); err != nil {
+		if restoreErr := restore(); restoreErr != nil {
+			c.notef("warning: the stack policy of %s was changed: %v\n", d.name, c.serviceError(restoreErr))
 		}
+		return err
 	}
 	if on := o.protect.value; on != nil {
-		if _, err := client.UpdateTerminationProtection(ctx, &cloudformation.UpdateTerminationProtectionInput{StackName: &id, EnableTerminationProtection: on}); err != nil {
+		if _, err := d.remote.CloudFormation().UpdateTerminationProtection(ctx, &cloudformation.UpdateTerminationProtectionInput{StackName: &id, EnableTerminationProtection: on}); err != nil {
 			return c.serviceError(err)
 		}
 	}
 	return nil
+}
+
+// noPolicy allows what a stack without a policy allows: the service cannot delete a policy.
+const noPolicy = `{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`
+
+// replacePolicy sets the policy of a stack. The function that it returns sets the previous one again.
+func (c *app) replacePolicy(ctx context.Context, d *deployment, id string) (restore func() error, err error) {
+	if d.policy == nil {
+		return func() error { return nil }, nil
+	}
+	client := d.remote.CloudFormation()
+	before, err := client.GetStackPolicy(ctx, &cloudformation.GetStackPolicyInput{StackName: &id})
+	if err != nil {
+		return nil, err
+	}
+	set := func(ctx context.Context, policy string) error {
+		_, err := client.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{StackName: &id, StackPolicyBody: &policy})
+		return err
+	}
+	restore = func() error {
+		return set(context.WithoutCancel(ctx), cmp.Or(aws.ToString(before.StackPolicyBody), noPolicy))
+	}
+	return restore, set(ctx, *d.policy)
 }

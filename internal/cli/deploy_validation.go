@@ -10,8 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/typecheck"
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
@@ -33,6 +35,35 @@ func (f templateFault) String() string {
 		return flat("error: " + text + f.Message)
 	}
 	return flat(f.Place + ": error: " + text + f.Message)
+}
+
+// attributeError is the reason of a stack that names an attribute which a type does not have.
+var attributeError = lazyregexp.New(`^\[Error\] (/\S+): (Resource type (\S+) does not support attribute \{(.+)\})\.`)
+
+// attributeFault explains the reason of a failed stack with the template and the schema of the type.
+func (c *app) attributeFault(ctx context.Context, r *submit.Remote, graph *templateGraph, reason string) []templateFault {
+	m := attributeError.FindStringSubmatch(reason)
+	if m == nil || graph == nil {
+		return nil
+	}
+	for _, use := range graph.attributes {
+		node := graph.node(use.LogicalID)
+		if use.Attribute != m[4] || node == nil || node.typ != m[3] || use.Path.String() != m[1] {
+			continue
+		}
+		fault := templateFault{Place: use.At.String(), LogicalID: use.Path[1], Message: m[2]}
+		if path := use.Path[2:]; path[0] == "Properties" {
+			fault.Path = path[1 : len(path)-1].String() // without Fn::GetAtt
+		}
+		v := &validation{remote: r, graph: graph, schemas: map[string]*schema.Schema{}}
+		if s := v.schemaOf(ctx, node.typ); s != nil {
+			if hint := typecheck.AttributeHint(s, node.typ, use.Attribute); hint != "" {
+				fault.Message += ": " + hint
+			}
+		}
+		return []templateFault{fault}
+	}
+	return nil
 }
 
 // maxFaults bounds how many problems of a validation are shown.

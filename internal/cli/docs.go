@@ -18,7 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/contract"
 	"github.com/formwork-dev/formwork/internal/docsite"
 	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 type docsOptions struct {
@@ -147,14 +147,14 @@ func findPage(site *docsite.Site, args []string) (page docsite.Page, anchor stri
 	}
 	names := pageNames(site)
 	err = fmt.Errorf("the documentation has no page %q", name)
-	near := schema.Nearest(dashed, names)
+	near := words.Nearest(dashed, names)
 	var found []string
 	for _, n := range names {
 		if n == near || strings.Contains(n, strings.ToLower(dashed)) && len(found) < 4 {
 			found = append(found, n)
 		}
 	}
-	if near = schema.Nearest("cfn-"+dashed, names); len(found) == 0 && near != "" {
+	if near = words.Nearest("cfn-"+dashed, names); len(found) == 0 && near != "" {
 		found = []string{near}
 	}
 	if len(found) == 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/stacktest"
 	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/internal/typecheck"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 //go:generate go test -count=1 -run ^TestRulesDocument$ -update .
@@ -190,14 +191,14 @@ func (all explanations) find(id string) explanations {
 
 // near lists the rules that an ID may have meant.
 func (all explanations) near(id string) string {
-	words := []string{}
+	known := []string{}
 	for _, e := range all {
-		words = append(words, strings.ToLower(e.ID))
+		known = append(known, strings.ToLower(e.ID))
 		if _, name, _ := strings.Cut(e.ID, "/"); !strings.Contains(id, "/") {
-			words = append(words, strings.ToLower(name))
+			known = append(known, strings.ToLower(name))
 		}
 	}
-	if near := schema.Nearest(id, words); near != "" {
+	if near := words.Nearest(id, known); near != "" {
 		var ids []string
 		for _, e := range all.find(near) {
 			ids = append(ids, e.ID)

@@ -40,12 +40,7 @@ Ctrl-C.`,
 		Example: `  cfn import stack.yaml --stack-name shop --resource Orders=orders-1a2b --yes
   cfn import stack.yaml --resource Bucket:BucketName=shop-logs --plan`,
 		Annotations: map[string]string{"log": "none"},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the following arguments are required: TEMPLATE")
-			}
-			return atMost(1)(nil, args)
-		},
+		Args:        oneTemplate(&opts.capabilities),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(opts.resources) == 0 {
 				return &usageError{message: "missing option --resource", hint: "pass --resource LOGICALID=IDENTIFIER for each resource to import"}
@@ -62,7 +57,7 @@ Ctrl-C.`,
 	flags.StringVar(&opts.stackName, "stack-name", "", "the `NAME` of the stack (default: from the name of the file)")
 	flags.StringArrayVar(&opts.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringVar(&opts.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
-	flags.StringSliceVar(&opts.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	opts.capabilities.flag(flags)
 	flags.StringVar(&opts.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
 	flags.StringVar(&opts.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
 	flags.BoolVar(&opts.plan, "plan", false, "only show what would be imported")

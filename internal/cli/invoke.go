@@ -18,7 +18,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/project"
 	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // invokeOptions are the options of cfn invoke.
@@ -370,9 +369,7 @@ func (i *invocation) after(call *invoke.Call) error {
 		if response != nil {
 			fmt.Fprintf(i.Stdout, "=== Handler response ===\n%s\n", response)
 		}
-		if log := strings.TrimRight(call.Log(), "\n"); log != "" {
-			fmt.Fprintln(i.Stderr, words.UnfoldStacks(log))
-		}
+		printLog(i.Stderr, call.Log())
 		if call.Event != nil && call.Event.Raised != "" {
 			i.notef("error: %s %s\n", call.Action, flat(call.Event.Raised))
 		}

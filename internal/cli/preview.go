@@ -431,7 +431,7 @@ func (c *app) changeSetInput(ctx context.Context, opts *deployOptions, d *deploy
 	if d.existing != nil {
 		in.StackName, in.ChangeSetType = d.existing.StackId, types.ChangeSetTypeUpdate
 	}
-	in.Capabilities, in.RoleARN, in.DeploymentConfig, in.DisableValidation = capabilitiesOf(opts.capabilities), optional(opts.role), opts.config(), trueOrNil(opts.noValidation)
+	in.Capabilities, in.RoleARN, in.DeploymentConfig, in.DisableValidation = opts.capabilities, optional(opts.role), opts.config(), trueOrNil(opts.noValidation)
 	in.ImportExistingResources = trueOrNil(opts.importExisting)
 	if opts.revertDrift && d.existing != nil { // a new stack has not drifted
 		in.DeploymentMode, in.IncludeNestedStacks = types.DeploymentModeRevertDrift, nil
@@ -450,7 +450,7 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 	case errors.As(err, &downstream) || err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		return c.deployError(ctx, d, err)
+		return c.deployError(ctx, opts, d, err)
 	}
 	if err := c.readContext(ctx, opts, d, &p.plan); err != nil {
 		c.dropPreview(ctx, d.remote, p)
@@ -463,10 +463,8 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 	}
 	switch {
 	case !opts.plan && !p.plan.Pending:
-		if d.existing != nil {
-			if err := c.guardStack(ctx, opts, d, p.set.StackID); err != nil {
-				return err
-			}
+		if err := c.guardStack(ctx, opts, d, p.set.StackID, func() error { return nil }); err != nil {
+			return err
 		}
 		return out.unchanged(ctx)
 	case opts.plan || refused || c.format == "text":
@@ -496,17 +494,20 @@ func (c *app) executePreview(ctx context.Context, opts *deployOptions, d *deploy
 	if err != nil {
 		return c.serviceError(err)
 	}
-	if err := c.guardStack(ctx, opts, d, p.set.StackID); err != nil {
-		c.dropPreview(ctx, d.remote, p)
-		return err
-	}
 	in := &cloudformation.ExecuteChangeSetInput{ChangeSetName: &p.set.ID}
 	if d.existing != nil || opts.onFailure == "" { // a change set for a new stack says it itself
 		in.DisableRollback = opts.rollbackDisabled()
 	}
-	if _, err = d.remote.CloudFormation().ExecuteChangeSet(ctx, in); err != nil {
-		c.dropPreview(ctx, d.remote, p)
-		return c.serviceError(err)
+	err = c.guardStack(ctx, opts, d, p.set.StackID, func() error {
+		_, err := d.remote.CloudFormation().ExecuteChangeSet(ctx, in)
+		if err != nil {
+			c.dropPreview(ctx, d.remote, p)
+			return c.serviceError(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if opts.noWait {
 		return out.begun()

@@ -316,3 +316,36 @@ func TestPythonLogs(t *testing.T) {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 }
+
+// TestPythonUnsent: what the official library cannot send, and answers with InternalFailure and no word, is said; frames of
+// libraries are folded.
+func TestPythonUnsent(t *testing.T) {
+	python := os.Getenv("FORMWORK_OFFICIAL_PYTHON")
+	site, err := exec.CommandContext(t.Context(), python, "-c", "import cloudformation_cli_python_lib as l, os; print(os.path.dirname(os.path.dirname(l.__file__)))").Output()
+	if python == "" || err != nil {
+		t.Skip("FORMWORK_OFFICIAL_PYTHON names no Python with the package cloudformation-cli-python-lib")
+	}
+	dir, environ := t.TempDir(), append(os.Environ(), "PYTHONPATH="+strings.TrimSpace(string(site)))
+	if code, _, errs := runIn(t.Context(), dir, environ, "init", "-a", "r", "-t", "Acme::Foo::Bar", "python"); code != 0 {
+		t.Fatal(errs)
+	}
+	handlers := filepath.Join(dir, "src", "acme_foo_bar", "handlers.py")
+	text, err := os.ReadFile(handlers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(dir, "requirements.txt"), "")
+	writeText(t, filepath.Join(dir, "request.json"), `{"desiredResourceState": {}}`)
+	for statement, want := range map[string]string{
+		`return ProgressEvent.failed("NoSuchCode", "x")`:                                                       "error: READ returned the error code 'NoSuchCode', which is not a HandlerErrorCode\n",
+		`return ProgressEvent(status="SUCCESS")`:                                                               "error: READ returned the status 'SUCCESS', which is not an OperationStatus\n",
+		`return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel={"Title": "x"})`:                   "error: READ returned a model of the type dict instead of a ResourceModel\n",
+		`return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel=ResourceModel(*[LOG] + [None]*6))`: "error: READ returned what cannot be sent: TypeError: Object of type Logger is not JSON serializable\n",
+		`return None`: "  … 3 frames of libraries\nAttributeError: 'NoneType' object has no attribute 'status'\nerror: READ returned None instead of a ProgressEvent\n",
+	} {
+		writeText(t, handlers, strings.Replace(string(text), "    LOG.warning(", "    "+statement+"\n    LOG.warning(", 1))
+		if _, out, errs := runIn(t.Context(), dir, environ, "invoke", "resource", "READ", "request.json"); !strings.Contains(errs, want) {
+			t.Errorf("%s\n%s%s", statement, out, errs)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/handlers"
+	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/submit"
 	"github.com/formwork-dev/formwork/internal/template"
@@ -190,13 +191,25 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 		cause.Place = n.at.String()
 	}
 	cause = d.innermost(ctx, cause)
-	if strings.Contains(cause.Message, "DescribeEvents") {
-		if cause.Problems = d.validationFaults(ctx, cause); len(cause.Problems) > 0 {
-			cause.Message = invalidTemplate(cause.Problems)
-		}
+	switch {
+	case strings.Contains(cause.Message, "DescribeEvents"):
+		cause.Problems = d.validationFaults(ctx, cause)
+	case cause.Stack == d.name:
+		cause.Problems = append(cause.Problems, d.attributeFault(ctx, d.remote, d.graph, cause.Message)...)
+	}
+	if len(cause.Problems) > 0 {
+		cause.Message = invalidTemplate(cause.Problems)
 	}
 	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
-		cause.Log = d.lastLogLines(ctx, cause)
+		written := d.lastLog(ctx, cause)
+		event := &invoke.Event{Status: invoke.Failed, ErrorCode: invoke.Code(cause.ErrorCode), Message: cause.Message}
+		if raised := invoke.Raised(event, written); raised != "" && written != "" {
+			cause.Message = raised
+		}
+		for line := range strings.Lines(invoke.PrintedLog(written)) {
+			cause.Log = append(cause.Log, flat(line))
+		}
+		cause.Log = cause.Log[max(0, len(cause.Log)-maxLogLines):]
 	}
 	return cause
 }
@@ -263,39 +276,51 @@ func (d *deployed) validationFaults(ctx context.Context, cause *rootCause) []tem
 // it waits for them.
 const (
 	maxLogLines = 10
-	logTime     = 3 * time.Second
+	logTime     = time.Second
 )
 
-// lastLogLines are the last lines that the handler of a type, or the function of a custom
+// lastLog are the last lines that the handler of a type, or the function of a custom
 // resource, has logged before it failed.
-func (d *deployed) lastLogLines(ctx context.Context, cause *rootCause) []string {
+func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
-	lines := []string{}
 	groups := []string{handlers.FunctionLogGroup(cause.function)}
 	if cause.function == "" {
 		ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
 		if err != nil {
-			return lines
+			return ""
 		}
 		if groups, _, err = d.remote.LogGroupsOf(ctx, &ref, handlers.DefaultLogGroup); err != nil {
-			return lines
+			return ""
 		}
 	}
+	var written []string
 	since := cause.started
 	if since.IsZero() {
 		since = cause.ended.Add(-time.Minute)
 	}
-	// Without its log the failure is shown all the same.
-	_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, func(e submit.LogEvent) error {
+	complete := false
+	read := func(e submit.LogEvent) error {
 		text := flat(e.Message)
+		complete = complete || strings.HasPrefix(text, "REPORT RequestId: ")
 		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.ended.Add(time.Second)) {
-			lines = append(lines, text)
-			lines = lines[max(0, len(lines)-maxLogLines):]
+			written = append(written, strings.TrimRight(e.Message, "\r\n"))
+			written = written[max(0, len(written)-10*maxLogLines):]
 		}
 		return nil
-	})
-	return lines
+	}
+	for { // the server writes the end of a log after the answer of the handler
+		written = nil
+		// Without its log the failure is shown all the same.
+		_ = d.remote.Logs(ctx, submit.LogQuery{Groups: groups, Since: since.Add(-time.Second)}, read)
+		if complete || ctx.Err() != nil {
+			return strings.Join(written, "\n")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(logTime / 20):
+		}
+	}
 }
 
 // hints are what one can do after a failure.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,13 +88,8 @@ Ctrl-C stops the wait, not the operation: see cfn stackset stop.`,
 		Example: `  cfn stackset deploy settings.yaml --accounts 111111111111 --regions us-east-1,eu-west-1
   cfn stackset deploy settings.yaml --name shop --parameter Stage=prod --accounts 111111111111,222222222222 --regions us-east-1 --max-concurrent 100% --failure-tolerance 1`,
 		Annotations: map[string]string{"log": "none"},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("the following arguments are required: TEMPLATE")
-			}
-			return atMost(1)(nil, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.deploySet(cmd.Context(), opts, o, args[0]) },
+		Args:        oneTemplate(&o.file.capabilities),
+		RunE:        func(cmd *cobra.Command, args []string) error { return c.deploySet(cmd.Context(), opts, o, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.file.stackName, "name", "", "the `NAME` of the stack set (default: the name of the template file)")
@@ -104,7 +98,7 @@ Ctrl-C stops the wait, not the operation: see cfn stackset stop.`,
 	flags.StringArrayVar(&o.file.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringVar(&o.file.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
 	flags.StringArrayVar(&o.file.tags, "tag", nil, "set the tag `KEY=VALUE` on the stacks and their resources (may be repeated)")
-	flags.StringSliceVar(&o.file.capabilities, "capabilities", nil, "acknowledge the capabilities `A,B`, such as CAPABILITY_IAM (may be repeated)")
+	o.file.capabilities.flag(flags)
 	flags.StringVar(&o.file.bucket, "s3-bucket", "", "upload a large template to the bucket `NAME`")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the operation to finish")
 	annotate(flags, addition, "regions")
@@ -179,16 +173,9 @@ func (c *app) endSet(ctx context.Context, r *submit.Remote, o *setDeployOptions,
 	return nil
 }
 
-func capabilitiesOf(names []string) (out []types.Capability) {
-	for _, name := range names {
-		out = append(out, types.Capability(name))
-	}
-	return out
-}
-
 func (c *app) createSet(ctx context.Context, r *submit.Remote, o *setDeployOptions, d *deployment, body, url *string) (*types.StackSet, error) {
 	in := &cloudformation.CreateStackSetInput{
-		StackSetName: &d.name, TemplateBody: body, TemplateURL: url, Tags: d.tags, Capabilities: capabilitiesOf(o.file.capabilities), Parameters: d.apiParameters(),
+		StackSetName: &d.name, TemplateBody: body, TemplateURL: url, Tags: d.tags, Capabilities: o.file.capabilities, Parameters: d.apiParameters(),
 	}
 	out, err := r.CloudFormation().CreateStackSet(ctx, in)
 	if err != nil {
@@ -201,7 +188,7 @@ func (c *app) updateSet(ctx context.Context, r *submit.Remote, o *setDeployOptio
 	d.existing = &types.Stack{Parameters: set.Parameters}
 	d.graph = readTemplateGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied()})
 	in := &cloudformation.UpdateStackSetInput{
-		StackSetName: set.StackSetId, TemplateBody: body, TemplateURL: url, Tags: d.tags, Capabilities: capabilitiesOf(o.file.capabilities),
+		StackSetName: set.StackSetId, TemplateBody: body, TemplateURL: url, Tags: d.tags, Capabilities: o.file.capabilities,
 		OperationPreferences: p, Parameters: d.apiParameters(),
 	}
 	out, err := r.CloudFormation().UpdateStackSet(ctx, in)

@@ -50,7 +50,7 @@ The project is built first if a source has changed, and with --watch again whene
 --debug, the processes wait for a debugger before the first call; those of TestEntrypoint at the next port.`,
 		Example: `  cfn start-lambda --watch
   aws lambda invoke --endpoint-url http://127.0.0.1:3001 --no-sign-request \
-      --function-name TypeFunction --payload file://event.json out.json`,
+      --function-name TypeFunction --payload fileb://event.json out.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ip := net.ParseIP(opts.host)

@@ -15,6 +15,7 @@ import (
 type templateGraph struct {
 	parameters []*template.Parameter
 	nodes      []graphNode
+	attributes []template.AttributeUse
 }
 
 type graphNode struct {
@@ -33,7 +34,7 @@ func readTemplateGraph(ctx context.Context, name string, body []byte, options te
 	if written == nil {
 		return nil
 	}
-	g := &templateGraph{parameters: written.Parameters}
+	g := &templateGraph{parameters: written.Parameters, attributes: written.AttributeUses()}
 	for _, r := range written.Resources {
 		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At, properties: r.Properties})
 	}
@@ -54,7 +55,7 @@ func readTemplateGraph(ctx context.Context, name string, body []byte, options te
 	if err != nil {
 		return g
 	}
-	g.nodes = nil
+	g.nodes, g.attributes = nil, t.AttributeUses()
 	for _, r := range ordered {
 		g.nodes = append(g.nodes, graphNode{id: r.LogicalID, typ: r.Type, at: r.At, needs: scope.Needs(r), properties: r.Properties})
 	}

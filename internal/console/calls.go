@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/handlers"
 	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -263,7 +264,7 @@ type callView struct {
 	Newer, Older   string        // addresses of the calls of the operation next to this one, "" for none
 	Request, Reply *callText
 	Lines          [][]piece // that the handler wrote meanwhile
-	text           []string  // of Lines
+	text           []string  // that it wrote, with the frames of libraries
 	MoreLines      bool
 	LogLink        string // of the whole stream from there on, may be ""
 }
@@ -372,7 +373,11 @@ func (c *Console) readCallLog(r *http.Request, p *page, v *callView) error {
 	v.MoreLines = last < 0 && len(lines) > callLines
 	for _, line := range ours[:min(len(ours), callLines)] {
 		v.text = append(v.text, strings.TrimRight(line.Text, "\r\n"))
-		v.Lines = append(v.Lines, append(pieces(strings.TrimRight(line.Text, "\r\n")), piece{Text: "\n"}))
+	}
+	if len(v.text) > 0 {
+		for line := range strings.SplitSeq(invoke.PrintedLog(strings.Join(v.text, "\n")), "\n") {
+			v.Lines = append(v.Lines, append(pieces(line), piece{Text: "\n"}))
+		}
 	}
 	return nil
 }
@@ -385,9 +390,9 @@ func (v *callView) raised() string {
 // said are the lines that the handler itself wrote, without those of the runtime around them.
 func (v *callView) said() [][]piece {
 	var out [][]piece
-	for i, text := range v.text {
-		if !strings.HasPrefix(text, "START RequestId: ") && !strings.HasPrefix(text, "END RequestId: ") && !strings.HasPrefix(text, "REPORT RequestId: ") {
-			out = append(out, v.Lines[i])
+	for _, line := range v.Lines {
+		if !lambda.IsFrame(line[0].Text) {
+			out = append(out, line)
 		}
 	}
 	return out

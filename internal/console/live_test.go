@@ -102,7 +102,7 @@ func (s *shop) Call(ctx context.Context, r operation.Request) (operation.Progres
 	s.fails(handlers.Invocation{
 		ID: r.Token, Kind: schema.Resource, TypeName: r.Type, Action: string(r.Action), StackID: r.StackID, LogicalID: r.LogicalID,
 		Reply: `{"status": "FAILED", "errorCode": "InternalFailure", "message": "` + s.message + `"}`,
-	}, "looking for a disk", "Traceback (most recent call last):", `  File "/var/task/shop/handlers.py", line 38, in create`, "    disk = allocate(model.size)", "OSError: "+s.message)
+	}, "looking for a disk", "Traceback (most recent call last):", `  File "/var/task/cloudformation_cli_python_lib/resource.py", line 94, in _invoke_handler`, `  File "/var/task/shop/handlers.py", line 38, in create`, "    disk = allocate(model.size)", "OSError: "+s.message)
 	return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: "InternalFailure", Message: s.message}, nil
 }
 
@@ -225,7 +225,7 @@ func TestFailureStory(t *testing.T) {
 		{"creation", func() {
 			arn = s.create("made", types.StackStatusRollbackComplete, "A: {}", "B: {Fail: CREATE, Note: !Ref A}", "C: {Note: !Ref B}").ARN
 		}, "/stacks/made", []string{
-			"<b>B</b>", "Creation failed at", raised, "<code>InternalFailure</code>", "looking for a disk", "Line 5 of the template", "Failed call", "/types/RESOURCE/Acme::Shop::Part/calls?stack=", "stream-",
+			"<b>B</b>", "Creation failed at", raised, "<code>InternalFailure</code>", "looking for a disk", "… 1 frame of libraries", "Line 5 of the template", "Failed call", "/types/RESOURCE/Acme::Shop::Part/calls?stack=", "stream-",
 			`<a href="#r-B" class="node bad">`, `<a href="#r-C" class="node plain">`, "not created", ">create failed<",
 		}, []string{"START RequestId", "<b>disk"}},
 		{"its template", nil, "/stacks/made/template", []string{`<span id="line-B" class="failed">`, "← the &lt;b&gt;disk"}, []string{"Deployed"}},

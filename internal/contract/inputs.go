@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An InputSet is what one run of the suite sends to the handlers: the files
@@ -314,7 +315,7 @@ func (l *loader) check(doc *document.Value, model map[string]any) {
 	for _, m := range doc.Members {
 		if l.cfg.Schema.Property(document.Pointer{m.Key}) == nil {
 			l.report(diag.Error, "inputs/unknown-property", diag.Range{File: m.KeyAt.File, Start: m.KeyAt.Start, End: m.KeyAt.End},
-				fmt.Sprintf("the schema has no property %s", m.Key), schema.DidYouMean(m.Key, names))
+				fmt.Sprintf("the schema has no property %s", m.Key), words.DidYouMean(m.Key, names))
 		}
 	}
 	for _, v := range l.cfg.Schema.Check(model, schema.CheckConfig{}) {

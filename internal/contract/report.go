@@ -125,12 +125,14 @@ type Result struct {
 func (r *Result) ID() string { return r.Case.ID }
 
 // Log is what the handlers wrote during the case, the last lines of it if it is long.
-func (r *Result) Log() string {
+func (r *Result) Log() string { return r.log(func(log string) string { return log }) }
+
+func (r *Result) log(printed func(string) string) string {
 	var b strings.Builder
 	for _, c := range r.Calls {
 		b.WriteString(c.Log)
 	}
-	return tail(b.String(), 40, 8<<10)
+	return tail(printed(b.String()), 40, 8<<10)
 }
 
 // custom reports whether the test is one of [SuiteCustom].

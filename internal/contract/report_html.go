@@ -77,6 +77,7 @@ type htmlCall struct {
 	Wait         float64 // of the callback delay
 	RequestText  string
 	ResponseText string
+	LogText      string
 }
 
 // WriteHTML writes a summary as one self-contained HTML page: no script, no font, no other
@@ -161,7 +162,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		t.Kept = r.Case.Clause
 	}
 	if t.Open {
-		t.HandlerLog, t.StackHandlerLog = words.UnfoldStacks(r.Log()), words.UnfoldStacks(r.HandlerLog)
+		t.HandlerLog, t.StackHandlerLog = r.log(invoke.PrintedLog), invoke.PrintedLog(r.HandlerLog)
 	}
 	for _, d := range r.Differences {
 		t.Differences = append(t.Differences, htmlDifference{Pointer: orWhole(d.Pointer.String()), Kind: d.Kind, Want: valueText(d.Want), Got: valueText(d.Got)})
@@ -180,7 +181,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		c := &r.Calls[i]
 		left := scale(c.Offset - first)
 		call := htmlCall{
-			Call: c, Class: class(c), Left: left, Width: min(scale(c.Duration), 100-left), RequestText: string(c.Request), ResponseText: strings.TrimSpace(string(c.Response)),
+			Call: c, Class: class(c), Left: left, Width: min(scale(c.Duration), 100-left), RequestText: string(c.Request), ResponseText: strings.TrimSpace(string(c.Response)), LogText: invoke.PrintedLog(c.Log),
 		}
 		call.Answer = answerWord(r, c)
 		call.WaitLeft = left + call.Width

@@ -54,7 +54,7 @@ func (t *Text) Report(e Event) {
 		t.heading(e.Set, e.Wire)
 	case Called:
 		if t.Live && e.Call.Log != "" {
-			t.printf("%s\n%s\n", e.Call, strings.TrimRight(e.Call.Log, "\n"))
+			t.printf("%s\n%s\n", e.Call, strings.TrimRight(t.printed(e.Call.Log), "\n"))
 		}
 	case Finished:
 		t.finished(e.Result)
@@ -288,12 +288,20 @@ func (t *Text) failure(r *Result) {
 			}
 		}
 	}
-	if log := r.Log(); log != "" {
-		t.printf("  %s:\n    %s\n", r.logTitle(), indent(words.UnfoldStacks(log), "    "))
+	if log := r.log(t.printed); log != "" {
+		t.printf("  %s:\n    %s\n", r.logTitle(), indent(log, "    "))
 	}
 	if r.HandlerLog != "" {
-		t.printf("  handler log:\n    %s\n", indent(words.UnfoldStacks(r.HandlerLog), "    "))
+		t.printf("  handler log:\n    %s\n", indent(t.printed(r.HandlerLog), "    "))
 	}
+}
+
+// printed is a log as it is shown: complete with all requests and responses.
+func (t *Text) printed(log string) string {
+	if t.Traceback == "long" {
+		return log
+	}
+	return invoke.PrintedLog(log)
 }
 
 func indent(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }

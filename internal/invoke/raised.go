@@ -11,10 +11,11 @@ import (
 // Lines of the traces of exceptions in Python, JavaScript and Java.
 var (
 	pythonFrame = lazyregexp.New(`^\s+File "([^"]+)", line (\d+)`)
-	otherHeader = lazyregexp.New(`^([\pL_$][\pL\pN_$.]*(?:Error|Exception|Throwable)[\pL\pN_$]*)(?:: (.*))?$`)
-	nodeFrame   = lazyregexp.New(`^\s+at (?:.*\()?(?:file://)?(/[^()]+):(\d+):\d+\)?$`)
+	otherHeader = lazyregexp.New(`^((?:[\pL_$][\pL\pN_$.]*)?(?:Error|Exception|Throwable)[\pL\pN_$]*)(?:: (.*))?$`)
+	nodeFrame   = lazyregexp.New(`^\s+at (?:.*\(|async )?(?:file://)?(/[^()]+):(\d+):\d+\)?$`)
 	javaFrame   = lazyregexp.New(`^\s+at ([\pL\pN_$.<>/@]+)\(([^():]+\.(?:java|kt)):(\d+)\)$`)
 	noStatus    = lazyregexp.New(`^'(.+)' object has no attribute 'status'$`)
+	notSent     = lazyregexp.New(`^the handler (returned .+)$`)
 )
 
 // pythonTrace is the first line of a trace of Python, the outermost call first.
@@ -32,9 +33,13 @@ func Raised(e *Event, log string) string {
 	if e.Status != Failed || e.ErrorCode != InternalFailure {
 		return ""
 	}
-	t := lastTrace(strings.Split(strings.ReplaceAll(log, "\r\n", "\n"), "\n"))
-	if t == nil && e.Message == "" {
-		return unsent
+	lines := strings.Split(strings.ReplaceAll(log, "\r\n", "\n"), "\n")
+	t := lastTrace(lines)
+	switch {
+	case e.Message == noResponse:
+		return "returned nothing instead of a ProgressEvent"
+	case t == nil && e.Message == "":
+		return unsent(lines)
 	}
 	if t == nil || e.Message != "" && !(t.message != "" && strings.Contains(e.Message, t.message)) {
 		return ""
@@ -52,9 +57,19 @@ func Raised(e *Event, log string) string {
 	return text
 }
 
-// unsent describes an event with neither a message nor an exception: libraries send it instead of
-// one that they cannot encode.
-const unsent = "returned InternalFailure without a message; libraries do so for an event that they cannot send, such as one with an unknown error code"
+// noResponse is the message of the libraries for TypeScript and Java if a handler returns null.
+const noResponse = "Handler failed to provide a response."
+
+// unsent describes an event with neither a message nor an exception: the library for Python sends
+// it instead of one that it cannot encode, and our runtime logs what that one was.
+func unsent(lines []string) string {
+	for _, line := range lines {
+		if m := notSent.FindStringSubmatch(line); m != nil {
+			return words.CutRunes(m[1], maxRaised)
+		}
+	}
+	return "returned InternalFailure without a message; libraries do so for an event that they cannot send, such as one with an unknown error code"
+}
 
 // maxRaised bounds the message of an exception in a headline, in characters.
 const maxRaised = 300
@@ -116,7 +131,7 @@ func shortName(name string) string { return name[strings.LastIndexByte(name, '.'
 // ofLibrary reports whether a source file is not the project's: those of installed packages, of
 // the language and of cfn.
 func ofLibrary(file string) bool {
-	for _, part := range []string{"/node_modules/", "/site-packages/", "/.formwork/", "/lib/python", "/cloudformation_cli_python_lib/", "<frozen "} {
+	for _, part := range []string{"/node_modules/", "/site-packages/", "/.formwork/", "/lib/python3", "/cloudformation_cli_python_lib/", "<frozen "} {
 		if strings.Contains(file, part) {
 			return true
 		}

@@ -44,8 +44,11 @@ func TestRaised(t *testing.T) {
 		"only logged":           {Event{Message: "the service is down"}, pythonLog, ""},
 		"another code":          {Event{ErrorCode: "NotFound"}, pythonLog, ""},
 		"success":               {Event{Status: Success}, pythonLog, ""},
-		"cut":                   {Event{}, "Traceback (most recent call last):\n" + libraryFrame, unsent},
-		"no log":                {Event{}, "", unsent},
+		"an error":              {Event{Message: "boom"}, "Error: boom\n    at Resource.create (/p/src/handlers.ts:43:37)\n", "raised Error: boom (src/handlers.ts:43)"},
+		"cut":                   {Event{}, "Traceback (most recent call last):\n" + libraryFrame, unsent(nil)},
+		"no log":                {Event{}, "", unsent(nil)},
+		"an unknown code":       {Event{}, "the handler returned the error code 'NoSuchCode', which is not a HandlerErrorCode\n", "returned the error code 'NoSuchCode', which is not a HandlerErrorCode"},
+		"null":                  {Event{Message: "Handler failed to provide a response."}, "Error: Handler failed to provide a response.\n    at a (/p/node_modules/b.js:1:1)\n", "returned nothing instead of a ProgressEvent"},
 		"no log, a message":     {Event{Message: "no disk"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

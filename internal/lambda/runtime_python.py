@@ -228,6 +228,42 @@ def prepare():
     logging.getLogger().addHandler(logs)
 
 
+def explain_unsent():
+    """Prints what a handler returned that the official library cannot send: it answers InternalFailure without a word."""
+    library = sys.modules.get("cloudformation_cli_python_lib.utils")
+    interface = sys.modules.get("cloudformation_cli_python_lib.interface")
+    if not hasattr(library, "KitchenSinkEncoder") or not hasattr(interface, "ProgressEvent"):
+        return
+
+    def explained(usual, why):
+        def call(self, *args):
+            try:
+                return usual(self, *args)
+            except Exception as error:
+                what = why(self) or "what cannot be sent: %s: %s" % (type(error).__name__, error)
+                sys.stdout.write("the handler returned %s\n" % what)
+                raise
+
+        return call
+
+    event, encoder = interface.ProgressEvent, library.KitchenSinkEncoder
+    event._serialize = explained(event._serialize, lambda self: wrong_member(interface, self))
+    encoder.default = explained(encoder.default, lambda _: "")
+
+
+def wrong_member(interface, event):
+    """Names the member of a ProgressEvent that has the wrong type, without the values of a model."""
+    code, status = getattr(event, "errorCode", None), getattr(event, "status", None)
+    if code and not isinstance(code, interface.HandlerErrorCode):
+        return "the error code %r, which is not a HandlerErrorCode" % (code,)
+    if not isinstance(status, interface.OperationStatus):
+        return "the status %r, which is not an OperationStatus" % (status,)
+    for model in [event.resourceModel] + list(event.resourceModels or []):
+        if model and not hasattr(model, "_serialize"):
+            return "a model of the type %s instead of a ResourceModel" % type(model).__name__
+    return ""
+
+
 def use_compiled(root, folder):
     """Uses the compiled modules in a folder for the sources below another one. Where none is, Python does what it does."""
     machinery = importlib._bootstrap_external
@@ -269,6 +305,7 @@ def main():
         show(failure)
         api.report("init/error", failure)
         sys.exit(1)
+    explain_unsent()
     while True:
         try:
             headers, body = api.next()

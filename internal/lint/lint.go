@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Rule is one kind of problem that [Run] or [Settings] report. The fields but check and
@@ -156,9 +157,9 @@ func (in *inspection) nearest(p schema.Path) string {
 	for _, m := range in.Properties() {
 		names = append(names, m.Key)
 	}
-	near := schema.Nearest(last, names)
+	near := words.Nearest(last, names)
 	if near == "" && len(p.Tokens) > 0 {
-		near = schema.Nearest(p.Tokens[0], names)
+		near = words.Nearest(p.Tokens[0], names)
 	}
 	if near == "" {
 		return ""

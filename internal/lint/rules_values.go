@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/jsonata"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // valueRules judge the schemas of values: constraints that contradict each other, and
@@ -172,7 +173,7 @@ func (in *inspection) near(word string, known []string) string {
 	if in.hints++; in.hints > maxHints {
 		return ""
 	}
-	return schema.DidYouMean(word, known)
+	return words.DidYouMean(word, known)
 }
 
 // namesAround collects the properties that the object of a schema can have: its own, those

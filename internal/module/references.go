@@ -7,7 +7,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // references looks for names that the fragment does not declare: in Ref, Fn::GetAtt, Fn::Sub,
@@ -88,7 +88,7 @@ func (r *referenceCheck) known(v *document.Value, at document.Pointer, function,
 			return // a dot leads into a module
 		}
 	}
-	hint := schema.DidYouMean(name, names)
+	hint := words.DidYouMean(name, names)
 	if hint == "" {
 		hint = "declare it in the fragment, or take it as a parameter"
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Suggestion is what an unknown type may have been meant to be.
@@ -32,7 +33,7 @@ func (r *Registry) Suggest(ctx context.Context, caller awswire.Caller, name stri
 			out.Regions = append(out.Regions, row.Region)
 		}
 	}
-	out.Near = schema.Nearest(name, names)
+	out.Near = words.Nearest(name, names)
 	return out, nil
 }
 

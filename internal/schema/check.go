@@ -12,6 +12,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A Violation is one way in which a model violates its schema. The message never contains
@@ -439,7 +440,7 @@ func (c *checker) checkObject(v map[string]any, node *document.Value, at documen
 		case additional.Kind == document.Bool && !additional.Bool:
 			hint := ""
 			if c.hints++; c.hints < maxHints && len(properties) < 1000 {
-				if near := didYouMean(key, slices.Sorted(maps.Keys(properties))); near != "" {
+				if near := words.DidYouMean(key, slices.Sorted(maps.Keys(properties))); near != "" {
 					hint = ": " + near
 				}
 			}

@@ -138,16 +138,6 @@ func TestMultiples(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for _, test := range []struct{ word, want string }{
-		{"maxLenght", "maxLength"}, {"MAXLENGTH", "maxLength"}, {"minlen", ""}, {"", ""}, {"x", ""}, {"types", "type"}, {"tpye", "type"}, {strings.Repeat("m", 100), ""},
-	} {
-		if got := nearest(test.word, []string{"type", "maxLength", "minLength", "title"}); got != test.want {
-			t.Errorf("%q: %q, want %q", test.word, got, test.want)
-		}
-	}
-}
-
 // TestHostile loads and uses documents that were made to take for ever.
 func TestHostile(t *testing.T) {
 	head := `{"typeName":"Ab::Cd::Ef","description":"","additionalProperties":false,"primaryIdentifier":["/properties/A"],"tagging":{"taggable":false},`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 //go:embed meta/*.json draft-07.json
@@ -153,7 +154,7 @@ func (r *structureReport) add(f failure) {
 		for i, v := range f.values {
 			allowed[i] = v.Text
 		}
-		f.problem.Hint = didYouMean(stringOf(f.value), allowed)
+		f.problem.Hint = words.DidYouMean(stringOf(f.value), allowed)
 		if f.problem.Hint == "" {
 			f.problem.Hint = "allowed are " + strings.Join(allowed, ", ")
 		}
@@ -252,13 +253,13 @@ func (r *structureReport) unknownKey(f failure) {
 			f.problem.Hint = fmt.Sprintf("%q would be one", name)
 		}
 	} else if r.hints <= maxHints {
-		words := make([]string, 0, 40)
+		keys := make([]string, 0, 40)
 		for _, m := range known.Distinct() {
-			words = append(words, m.Key)
+			keys = append(keys, m.Key)
 		}
-		f.problem.Hint = didYouMean(f.key, words)
-		if f.problem.Hint == "" && len(words) > 0 && len(words) <= 12 {
-			f.problem.Hint = "known are " + strings.Join(words, ", ")
+		f.problem.Hint = words.DidYouMean(f.key, keys)
+		if f.problem.Hint == "" && len(keys) > 0 && len(keys) <= 12 {
+			f.problem.Hint = "known are " + strings.Join(keys, ", ")
 		}
 	}
 	r.report(f, "schema/unknown-key", "{key} is not a key of "+where)

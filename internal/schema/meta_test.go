@@ -169,11 +169,11 @@ func mutate(random *rand.Rand, doc any) string {
 						v[key] = junk(random)
 						return fmt.Sprintf("%s/%s = %v", at, key, v[key])
 					case 2:
-						name := words[random.IntN(len(words))]
+						name := keywords[random.IntN(len(keywords))]
 						v[name] = v[key]
 						return fmt.Sprintf("%s/%s copied to %s", at, key, name)
 					}
-					name := words[random.IntN(len(words))]
+					name := keywords[random.IntN(len(keywords))]
 					v[name] = junk(random)
 					return fmt.Sprintf("%s/%s = %v", at, name, v[name])
 				})
@@ -193,8 +193,8 @@ func mutate(random *rand.Rand, doc any) string {
 	return places[random.IntN(len(places))]()
 }
 
-// words are keys that mean something somewhere.
-var words = []string{
+// keywords are keys that mean something somewhere.
+var keywords = []string{
 	"type", "typeName", "description", "properties", "patternProperties", "additionalProperties", "items", "enum", "const",
 	"required", "allOf", "anyOf", "oneOf", "not", "if", "contains", "dependencies", "minLength", "maxLength", "pattern",
 	"insertionOrder", "uniqueItems", "arrayType", "relationshipRef", "$ref", "$id", "$schema", "$comment", "title", "default",

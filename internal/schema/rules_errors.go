@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // errorRules are the rules for documents that the meta-schema accepts and that cannot be used.
@@ -129,11 +130,11 @@ func (e *danglingError) nearest() string {
 			v = next
 			continue
 		}
-		words := make([]string, 0, 16)
+		keys := make([]string, 0, 16)
 		for _, m := range v.Distinct() {
-			words = append(words, m.Key)
+			keys = append(keys, m.Key)
 		}
-		if near := nearest(token, words); near != "" {
+		if near := words.Nearest(token, keys); near != "" {
 			better := e.pointer[:i].Append(near).Append(e.pointer[i+1:]...)
 			return fmt.Sprintf("did you mean %q?", "#"+better.String())
 		}
@@ -292,16 +293,16 @@ func (in *inspection) nearestProperty(p Path) string {
 		}
 		tokens = parsed[len(parsed)-1:]
 	}
-	var words []string
+	var keys []string
 	for _, m := range in.Properties() {
-		words = append(words, m.Key)
+		keys = append(keys, m.Key)
 	}
-	for _, word := range words {
+	for _, word := range keys {
 		if strings.EqualFold(word, tokens[0]) {
 			return fmt.Sprintf("did you mean %q?", "/properties/"+word)
 		}
 	}
-	if near := nearest(tokens[0], words); near != "" {
+	if near := words.Nearest(tokens[0], keys); near != "" {
 		return fmt.Sprintf("did you mean %q?", "/properties/"+near)
 	}
 	return ""

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // Config sets up a Shelf. Store must be set.
@@ -234,7 +235,7 @@ func (s *Shelf) Nearest(ctx context.Context, name string) (string, error) {
 			known = append(known, found[len(service):])
 		}
 	}
-	if near := schema.Nearest(name[len(service):], known); near != "" {
+	if near := words.Nearest(name[len(service):], known); near != "" {
 		return service + near, nil
 	}
 	return "", nil

@@ -1,11 +1,13 @@
 package stack
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -81,6 +83,7 @@ var refusals = map[string]struct {
 	"change-set-required": {"", "StackName is required if ChangeSetName is not specified."},
 	"s3-domain":           {"", "S3 error: Domain name specified in %s is not a valid S3 domain"},
 	"s3-access":           {"", "TemplateURL must reference a valid S3 object to which you have access."},
+	"attribute":           {"", "Template error: resource %s does not support attribute type %s in Fn::GetAtt"},
 	"template-size":       {"", "Template may not exceed 1000000 bytes in size."},
 	"policy":              {"", "Error validating stack policy: Invalid stack policy"},
 	"policy-both":         {"", "You cannot specify both StackPolicyURL and StackPolicyBody"},
@@ -186,6 +189,10 @@ func refuse(id string, args ...any) *awswire.Error {
 func refusedTemplate(err error) error {
 	if found := template.Refused(err); len(found) > 0 {
 		return awswire.Errorf(found[0].Code, http.StatusBadRequest, "%s", found[0].Message)
+	}
+	var missing *plan.AttributeError
+	if errors.As(err, &missing) {
+		return refuse("attribute", missing.LogicalID, missing.Attribute)
 	}
 	return err
 }

@@ -162,7 +162,11 @@ func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploy
 		return false, err
 	}
 	planned, err := plan.New(input.Input)
-	if err != nil {
+	var missing *plan.AttributeError
+	switch {
+	case errors.As(err, &missing):
+		return true, nil // the update fails with its place
+	case err != nil:
 		return false, refusedTemplate(err)
 	}
 	return !planned.Empty(), nil

@@ -10,8 +10,8 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // limits bound a file: each case starts a server.
@@ -58,7 +58,7 @@ func (r *reader) fields(v *document.Value, what string, of map[string]func(*docu
 			read(m.Value)
 			continue
 		}
-		hint := schema.DidYouMean(m.Key, known)
+		hint := words.DidYouMean(m.Key, known)
 		if hint == "" {
 			hint = "use " + strings.Join(known, ", ")
 		}

@@ -59,9 +59,38 @@ func (c *checker) missing(name string, v *document.Value) {
 
 func (c *checker) end(id string, args ...any) {
 	if len(c.order) > 0 {
-		c.add(id, c.unresolved[c.order[0]].At, nil, append([]any{list(c.order)}, args...)...)
+		known := c.t.referable
+		if c.in != inValues {
+			known = c.t.parameterNames
+		}
+		c.addUnknown(id, c.unresolved[c.order[0]].At, nil, c.order[0], known, append([]any{list(c.order)}, args...)...)
 	}
 }
+
+// parameterNames, resourceNames and conditionNames are the names that a template declares.
+func (t *Template) parameterNames() (out []string) {
+	for _, p := range t.Parameters {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func (t *Template) resourceNames() (out []string) {
+	for _, r := range t.Resources {
+		out = append(out, r.LogicalID)
+	}
+	return out
+}
+
+func (t *Template) conditionNames() (out []string) {
+	for _, c := range t.Conditions {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+// referable are the names that Ref can have.
+func (t *Template) referable() []string { return append(t.parameterNames(), t.resourceNames()...) }
 
 func (c *checker) conditions() {
 	c.begin("Conditions", inConditions)
@@ -141,7 +170,7 @@ func (c *checker) resources(ctx context.Context) {
 			unknown = appendNew(unknown, r.Type)
 		}
 		if r.Condition != "" && c.t.conditions[r.Condition] == nil {
-			c.add("resource-condition", r.At, c.path.Append("Condition"), r.Condition)
+			c.addUnknown("resource-condition", r.At, c.path.Append("Condition"), r.Condition, c.t.conditionNames, r.Condition)
 		}
 		for _, name := range r.DependsOn {
 			if c.t.resources[name] == nil {
@@ -180,7 +209,7 @@ func (c *checker) outputs() {
 	for _, o := range c.t.Outputs {
 		c.path = document.Pointer{"Outputs", o.Name}
 		if o.Condition != "" && c.t.conditions[o.Condition] == nil {
-			c.add("output-condition", o.At, c.path.Append("Condition"), o.Condition)
+			c.addUnknown("output-condition", o.At, c.path.Append("Condition"), o.Condition, c.t.conditionNames, o.Condition)
 		}
 		f, isCall := callOf(o.Value, false)
 		if isCall && isLogic(f.name) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // The wire codes of refusals.
@@ -25,6 +26,9 @@ type Error struct {
 	At      diag.Range
 	Pointer document.Pointer // to the value in the template, where known
 	Hint    string           // for a person; "" is that of the table
+
+	unknown string          // a name that may be misspelled
+	known   func() []string // what it may mean
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -52,14 +56,21 @@ func (e Errors) Unwrap() []error {
 // Problems returns the refusals as problems of a document.
 func (e Errors) Problems() diag.List {
 	var list diag.List
-	for _, err := range e {
+	for i, err := range e {
+		near := ""
+		if err.known != nil && i < maxHints {
+			near = words.DidYouMean(err.unknown, err.known())
+		}
 		list.Add(diag.Problem{
 			ID: err.ID, At: err.At, Pointer: err.Pointer.String(),
-			Message: strings.TrimSuffix(err.Message, "."), Hint: cmp.Or(err.Hint, refusals[strings.TrimPrefix(err.ID, "template/")].hint),
+			Message: strings.TrimSuffix(err.Message, "."), Hint: cmp.Or(err.Hint, near, refusals[strings.TrimPrefix(err.ID, "template/")].hint),
 		})
 	}
 	return list
 }
+
+// maxHints bounds for how many misspelled names of one template a near one is looked for.
+const maxHints = 100
 
 // Refused returns the refusals in an error, or nil if it is another kind of error.
 func Refused(err error) Errors {
@@ -128,6 +139,13 @@ type report struct {
 
 func (r *report) add(id string, at diag.Range, pointer document.Pointer, args ...any) {
 	r.errs = append(r.errs, refuse(id, at, slices.Clone(pointer), args...))
+}
+
+// addUnknown adds the refusal of a name, and what it may mean.
+func (r *report) addUnknown(id string, at diag.Range, pointer document.Pointer, name string, known func() []string, args ...any) {
+	r.add(id, at, pointer, args...)
+	last := r.errs[len(r.errs)-1]
+	last.unknown, last.known = name, known
 }
 
 // syntax adds the refusal of a document that cannot be parsed. The service does not say why: the hint does.

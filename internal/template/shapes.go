@@ -49,7 +49,7 @@ func shapeGetAtt(c *checker, f call) {
 		return
 	}
 	if c.t.resources[name] == nil {
-		c.refuse("get-att-undefined", f.at, name)
+		c.addUnknown("get-att-undefined", f.at.At, c.path, name, c.t.resourceNames, name)
 	}
 }
 
@@ -78,7 +78,7 @@ func shapeSub(c *checker, f call) {
 		case !found:
 			c.name(p.variable, f.at)
 		case c.t.resources[resource] == nil || c.in != inValues:
-			c.refuse("sub-attribute", f.at, p.variable)
+			c.addUnknown("sub-attribute", f.at.At, c.path, resource, c.t.resourceNames, p.variable)
 		}
 	}
 }
@@ -225,13 +225,13 @@ func shapeIf(c *checker, f call) {
 		return
 	}
 	if c.t.conditions[args[0].Text] == nil {
-		c.refuse("if-condition", f.at, args[0].Text)
+		c.addUnknown("if-condition", f.at.At, c.path, args[0].Text, c.t.conditionNames, args[0].Text)
 	}
 }
 
 func shapeCondition(c *checker, f call) {
 	if f.arg.Kind != document.String || c.t.conditions[f.arg.Text] == nil {
-		c.refuse("condition-unresolved", f.at, list([]string{f.arg.Text}))
+		c.addUnknown("condition-unresolved", f.at.At, c.path, f.arg.Text, c.t.conditionNames, list([]string{f.arg.Text}))
 	}
 }
 

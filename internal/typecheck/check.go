@@ -127,10 +127,10 @@ func typePlace(r *template.Resource) diag.Range {
 // unknownType reports a type that does not exist, or that is probably misspelled.
 func (c *checker) unknownType(r *template.Resource) bool {
 	names := c.in.Source.Names()
-	hint := schema.DidYouMean(r.Type, names)
+	hint := words.DidYouMean(r.Type, names)
 	severity := diag.Error
 	if !c.in.Source.Complete(r.Type) {
-		near := schema.Nearest(r.Type, names)
+		near := words.Nearest(r.Type, names)
 		if near == "" || !sameService(near, r.Type) {
 			return false
 		}
@@ -269,14 +269,11 @@ func (c *checker) attributes() {
 		switch {
 		case !HasAttribute(s, use.Attribute):
 			problem.ID, problem.Message = "resource/attribute", strings.TrimSuffix(AttributeText(r.Type, use.Attribute), ".")
-			problem.Hint = schema.DidYouMean(use.Attribute, attributeNames(s))
-			if Hides(s, use.Attribute) {
-				problem.Hint = "the property is write-only: its value cannot be read"
-			}
+			problem.Hint = AttributeHint(s, r.Type, use.Attribute)
 		case !strings.HasPrefix(r.Type, "AWS::") && !s.IsReadOnly(tokens):
 			problem.ID, problem.Severity = "resource/attribute-not-read-only", diag.Warning
 			problem.Message = fmt.Sprintf("Requested attribute %s must be a readonly property in schema for %s", use.Attribute, r.Type)
-			problem.Hint = schema.DidYouMean(use.Attribute, attributeNames(s))
+			problem.Hint = words.DidYouMean(use.Attribute, attributeNames(s, r.Type))
 		default:
 			continue
 		}
@@ -284,9 +281,25 @@ func (c *checker) attributes() {
 	}
 }
 
-// attributeNames are the names of the attributes that Fn::GetAtt can always read.
-func attributeNames(s *schema.Schema) []string {
+// AttributeHint says what to write instead of an attribute that a type does not have, "" if nothing is known.
+func AttributeHint(s *schema.Schema, typeName, attribute string) string {
+	if Hides(s, attribute) {
+		return "the property is write-only: its value cannot be read"
+	}
+	return words.DidYouMean(attribute, attributeNames(s, typeName))
+}
+
+// attributeNames are the names of the attributes that Fn::GetAtt can read: those that are read-only, and of types of AWS the
+// other properties, too.
+func attributeNames(s *schema.Schema, typeName string) []string {
 	var out []string
+	if strings.HasPrefix(typeName, "AWS::") {
+		for _, p := range s.Properties() {
+			if !Hides(s, p.Key) {
+				out = append(out, p.Key)
+			}
+		}
+	}
 	for _, p := range s.ReadOnly {
 		out = append(out, strings.Join(p.Tokens, "."))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // A part is the properties of a resource in one scenario.
@@ -86,7 +87,7 @@ func (p *part) hint(v Violation, place template.Place) string {
 	shown := p.shown(v.Pointer, place)
 	hint := strings.TrimSpace(shown + " " + v.Message)
 	if text, err := strconv.Unquote(shown); err == nil && v.Keyword == "enum" {
-		if near := schema.DidYouMean(text, p.schema.Property(v.Pointer).Get("enum").Strings()); near != "" {
+		if near := words.DidYouMean(text, p.schema.Property(v.Pointer).Get("enum").Strings()); near != "" {
 			hint += "; " + near
 		}
 	}
