@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/macro"
@@ -38,6 +40,7 @@ func open(t *testing.T, place fixtures.Place) *bench {
 	return openWith(t, place, nil)
 }
 
+// openWith is open with imported schemas, and with functions.
 func openWith(t *testing.T, place fixtures.Place, imported func(context.Context, string) (*schema.Schema, error)) *bench {
 	t.Helper()
 	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
@@ -56,7 +59,11 @@ func openWith(t *testing.T, place fixtures.Place, imported func(context.Context,
 	events := logs.New(logs.Config{Store: opened})
 	t.Cleanup(func() { _ = events.Close() })
 	buckets := s3.New(s3.Config{Store: opened})
-	types, err := builtin.New(builtin.Config{Store: opened, Imported: imported, Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
+	config := builtin.Config{Store: opened, Imported: imported, Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})}
+	if imported != nil {
+		config.Functions, config.RunLambda = functions.New(functions.Config{Store: opened, Dir: t.TempDir()}), true
+	}
+	types, err := builtin.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,6 +363,30 @@ func TestImportedSchema(t *testing.T) {
 	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Token: "second-token", Desired: object{"BucketName": "bucket"}})
 	if p.Status != types.OperationStatusSuccess || p.Model["Colour"] != nil {
 		t.Errorf("the next bucket of that name: %+v", p)
+	}
+}
+
+// TestNewRuntimes: the imported schema may be older than a runtime. The function is deployed, and refused when it is called if it
+// does not run here.
+func TestNewRuntimes(t *testing.T) {
+	published, problems := schema.Load("function.json", []byte(`{"typeName": "AWS::Lambda::Function", "description": "d", "additionalProperties": false,
+		"properties": {"FunctionName": {"type": "string"}, "Runtime": {"type": "string", "enum": ["python3.12"]}, "PackageType": {"type": "string", "enum": ["Zip"]},
+			"Handler": {"type": "string"}, "Role": {"type": "string"}, "Code": {"type": "object"}},
+		"primaryIdentifier": ["/properties/FunctionName"]}`), schema.Config{Kind: schema.Resource})
+	if published == nil {
+		t.Fatal(problems)
+	}
+	all := openWith(t, fixtures.Place{Dir: t.TempDir()}, func(context.Context, string) (*schema.Schema, error) { return published, nil })
+	create := func(token string, more object) operation.Progress {
+		desired := object{"Runtime": "python9.1", "Handler": "index.handler", "Role": "arn:aws:iam::111122223333:role/r", "Code": object{"ZipFile": "x = 1"}}
+		maps.Copy(desired, more)
+		return run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::Lambda::Function", Token: token, Desired: desired})
+	}
+	if p := create("t1", nil); p.Status != types.OperationStatusSuccess {
+		t.Errorf("a runtime that the schema does not know: %+v", p)
+	}
+	if p := create("t2", object{"PackageType": "Box"}); !strings.Contains(p.Message, "/PackageType") {
+		t.Errorf("another value that the schema does not know: %+v", p)
 	}
 }
 

@@ -28,6 +28,9 @@ type Catalog struct {
 
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
+
+	// Shelved reports whether a resource is simulated.
+	Shelved func(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error)
 }
 
 // Type implements Types. Of the hints of those who do not know the type, the last one counts,
@@ -48,7 +51,7 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
 			if err == nil && (i == builtin || i == simulated) {
-				typ = staying(typ, order[builtin+simulated-i].Types)
+				typ = c.staying(typ, i == simulated, order[builtin+simulated-i].Types)
 			}
 			return typ, err
 		}
@@ -59,25 +62,52 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 	return nil, &UnknownTypeError{Name: name, Hint: hint}
 }
 
-// staying is a type that finds the resources of another source, too.
-func staying(typ *Type, other Types) *Type {
+// staying is a type that finds the resources of another source, too. Of the two sources, one simulates.
+func (c *Catalog) staying(typ *Type, simulated bool, other Types) *Type {
 	second, ok := other.(Provider)
 	if !ok {
 		return typ
 	}
 	out := *typ
-	out.Provider = twoPlaces{typ.Provider, second}
+	places := twoPlaces{first: typ.Provider, second: second}
+	if !simulated {
+		places.simulation = other
+	}
+	out.Provider = places
+	out.Simulates = func(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
+		return c.Shelved(ctx, caller, typ.Name, identifier)
+	}
 	return &out
 }
 
-// twoPlaces creates and lists resources in one place, and finds those that are in another one.
-type twoPlaces struct{ first, second Provider }
+// twoPlaces creates and lists resources in one place, and finds those that are in another one. Creates that the first one
+// does not have the service for are made in the simulation, if that has the type.
+type twoPlaces struct {
+	first, second Provider
+	simulation    Types // nil if the first place simulates
+}
 
 // Call implements [Provider].
 func (p twoPlaces) Call(ctx context.Context, request Request) (Progress, error) {
 	progress, err := p.first.Call(ctx, request)
-	if err != nil || request.Action == invoke.Create || progress.ErrorCode != string(invoke.NotFound) {
+	switch {
+	case err != nil:
 		return progress, err
+	case request.Action == invoke.Create:
+		if !progress.Simulable || p.simulation == nil {
+			return progress, nil
+		}
+		_, err := p.simulation.Type(ctx, request.Caller, request.Type, "")
+		var unknown *UnknownTypeError
+		switch {
+		case errors.As(err, &unknown):
+			return progress, nil
+		case err != nil:
+			return Progress{}, err
+		}
+		return p.second.Call(ctx, request)
+	case progress.ErrorCode != string(invoke.NotFound):
+		return progress, nil
 	}
 	found, err := p.second.Call(ctx, request)
 	if err != nil || found.ErrorCode != string(invoke.NotFound) {

@@ -83,6 +83,9 @@ func (k kept) Type(ctx context.Context, caller awswire.Caller, name, version str
 }
 
 func (k kept) Call(_ context.Context, request Request) (Progress, error) {
+	if request.Action == invoke.Create && k.label == "builtin" && request.Identifier == "unserved" {
+		return Progress{Status: types.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: k.label, Simulable: true}, nil
+	}
 	if request.Action != invoke.Create && !k.resources[request.Identifier] {
 		return Progress{Status: types.OperationStatusFailed, ErrorCode: "NotFound", Message: k.label}, nil
 	}
@@ -92,11 +95,15 @@ func (k kept) Call(_ context.Context, request Request) (Progress, error) {
 // TestResourcesStay: a resource is found where it was made, whichever source has its type today.
 func TestResourcesStay(t *testing.T) {
 	names := []string{"both"}
+	shelved := map[string]bool{"shelved": true}
 	catalog := func(preferred bool) *Catalog {
 		return &Catalog{
 			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
+			Shelved: func(_ context.Context, _ awswire.Caller, typeName, identifier string) (bool, error) {
+				return typeName == "both" && shelved[identifier], nil
+			},
 			Builtin:   kept{listed{label: "builtin", names: names}, map[string]bool{"served": true}},
-			Simulated: kept{listed{label: "simulated", names: names}, map[string]bool{"shelved": true}},
+			Simulated: kept{listed{label: "simulated", names: names}, shelved},
 		}
 	}
 	for _, test := range []struct {
@@ -106,6 +113,7 @@ func TestResourcesStay(t *testing.T) {
 		want       string
 	}{
 		{false, invoke.Create, "new", "builtin"}, {true, invoke.Create, "new", "simulated"},
+		{false, invoke.Create, "unserved", "simulated"}, {true, invoke.Create, "unserved", "simulated"},
 		{false, invoke.Update, "served", "builtin"}, {true, invoke.Update, "served", "builtin"},
 		{false, invoke.Delete, "shelved", "simulated"}, {true, invoke.Read, "shelved", "simulated"},
 		{false, invoke.Read, "nowhere", "builtin NotFound"}, {true, invoke.Read, "nowhere", "simulated NotFound"},
@@ -114,9 +122,21 @@ func TestResourcesStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		progress, err := typ.Provider.Call(t.Context(), Request{Action: test.action, Identifier: test.identifier})
+		progress, err := typ.Provider.Call(t.Context(), Request{Action: test.action, Identifier: test.identifier, Type: "both"})
 		if got := strings.TrimSpace(progress.Message + " " + progress.ErrorCode); err != nil || got != test.want {
 			t.Errorf("%+v: %s, %v", test, got, err)
 		}
+		if simulated, err := typ.Simulates(t.Context(), awswire.Caller{}, test.identifier); err != nil || simulated != shelved[test.identifier] {
+			t.Errorf("%s is simulated: %t, %v", test.identifier, simulated, err)
+		}
+	}
+	unmatched := catalog(false)
+	unmatched.Simulated = kept{listed{label: "simulated"}, shelved}
+	typ, err := unmatched.Type(t.Context(), awswire.Caller{}, "both", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := typ.Provider.Call(t.Context(), Request{Action: invoke.Create, Identifier: "unserved", Type: "both"}); err != nil || p.Message != "builtin" || !p.Simulable {
+		t.Errorf("without a simulation of the type: %+v, %v", p, err)
 	}
 }
