@@ -146,17 +146,19 @@ var lives = map[string]struct {
 	},
 	"AWS::S3::Bucket": {
 		create: object{
-			"VersioningConfiguration": object{"Status": "Enabled"},
-			"BucketEncryption":        object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
-			"LifecycleConfiguration":  object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
-			"CorsConfiguration":       object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
-			"LoggingConfiguration":    object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
-			"WebsiteConfiguration":    object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true, "AccessControl": "PublicRead",
+			"VersioningConfiguration":   object{"Status": "Enabled"},
+			"BucketEncryption":          object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
+			"LifecycleConfiguration":    object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
+			"NotificationConfiguration": object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}, "LambdaConfigurations": list{object{"Event": "s3:ObjectCreated:*", "Function": "arn:aws:lambda:eu-west-1:111122223333:function:f", "Filter": object{"S3Key": object{"Rules": list{object{"Name": "prefix", "Value": "in/"}}}}}}, "QueueConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Queue": "arn:aws:sqs:eu-west-1:111122223333:q"}}, "TopicConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Topic": "arn:aws:sns:eu-west-1:111122223333:t"}}},
+			"CorsConfiguration":         object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+			"LoggingConfiguration":      object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
+			"WebsiteConfiguration":      object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true, "AccessControl": "PublicRead",
 		},
 		created: object{
 			"VersioningConfiguration":        object{"Status": "Enabled"},
 			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
 			"LifecycleConfiguration":         object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
+			"NotificationConfiguration":      object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}, "LambdaConfigurations": list{object{"Event": "s3:ObjectCreated:*", "Function": "arn:aws:lambda:eu-west-1:111122223333:function:f", "Filter": object{"S3Key": object{"Rules": list{object{"Name": "prefix", "Value": "in/"}}}}}}, "QueueConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Queue": "arn:aws:sqs:eu-west-1:111122223333:q"}}, "TopicConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Topic": "arn:aws:sns:eu-west-1:111122223333:t"}}},
 			"CorsConfiguration":              object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
 			"LoggingConfiguration":           object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
 			"OwnershipControls":              object{"Rules": list{object{"ObjectOwnership": "BucketOwnerEnforced"}}},
@@ -305,6 +307,23 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestFullBucket: the failure of a delete is what the service says.
+// TestNotificationsOfClients: what a client set stays if the template never had it.
+func TestNotificationsOfClients(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	notification := object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}}
+	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "bucket", "NotificationConfiguration": notification}}); p.Status != types.OperationStatusSuccess {
+		t.Fatalf("%+v", p)
+	}
+	update := operation.Request{Action: invoke.Update, Type: "AWS::S3::Bucket", Identifier: "bucket", Desired: object{"BucketName": "bucket"}, Previous: object{"BucketName": "bucket"}}
+	if p := run(t, all, update); p.Model["NotificationConfiguration"] == nil {
+		t.Errorf("an update without it: %+v", p)
+	}
+	update.Previous["NotificationConfiguration"] = notification
+	if p := run(t, all, update); p.Status != types.OperationStatusSuccess || p.Model["NotificationConfiguration"] != nil {
+		t.Errorf("an update that removes it: %+v", p)
+	}
+}
+
 func TestFullBucket(t *testing.T) {
 	all := open(t, fixtures.Place{Dir: t.TempDir()})
 	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "full"}}); p.Status != types.OperationStatusSuccess {

@@ -41,7 +41,7 @@ type Shelf struct {
 	config Config
 
 	mu     sync.Mutex
-	parsed map[string]*entry // by hash of the document
+	parsed map[string]*entry  // by hash of the document
 	takers map[string]reading // by the beginning of the names of a service's types, "AWS::EC2::"
 }
 

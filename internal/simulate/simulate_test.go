@@ -190,7 +190,9 @@ func TestTakersOfOtherNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = opened.Close() })
-	node := func() *simulate.Shelf { return simulate.New(simulate.Config{Store: opened, Patterns: []string{"Acme::*"}}) }
+	node := func() *simulate.Shelf {
+		return simulate.New(simulate.Config{Store: opened, Patterns: []string{"Acme::*"}})
+	}
 	one, two := node(), node()
 	add := func(shelf *simulate.Shelf, text string) {
 		t.Helper()
