@@ -54,6 +54,14 @@ type Type struct {
 	Where func(ctx context.Context, identifier string) (string, error)
 }
 
+// IsSimulated reports whether a resource of the type is simulated, or without an identifier a new one.
+func (t *Type) IsSimulated(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
+	if t.Simulates == nil || identifier == "" {
+		return t.Simulated, nil
+	}
+	return t.Simulates(ctx, caller, identifier)
+}
+
 // Provisionable reports whether resources of the type can be in a stack: a registered type needs handlers for
 // CREATE, READ and DELETE.
 func (t *Type) Provisionable() bool {
