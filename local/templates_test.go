@@ -10,8 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/formwork-dev/formwork/internal/sandbox"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -156,4 +158,62 @@ func TestBucketEvents(t *testing.T) {
 		}
 		return strings.Contains(lines, "heard ObjectCreated:Put events-of-a-bucket b.txt")
 	})
+}
+
+// TestLayers: a function finds the modules of its layers, the last one first, and with a single layer its files in /opt. One with a
+// layer that does not exist here is refused when it is called.
+func TestLayers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: -short leaves out functions")
+	}
+	t.Parallel()
+	program(t, "python3", "--version")
+	server := serving(t, local.ServerConfig{Config: local.Config{RunLambda: true}})
+	c := newClients(t, server.URL())
+	for _, name := range []string{"one", "two"} {
+		c.put(t, name+".zip", zipOf(t, "python/greeting.py", []byte("TEXT = 'from "+name+"'"), "python/"+name+".py", []byte{}, "etc/name", []byte(name)))
+	}
+	function := func(name string, layers ...any) map[string]any {
+		return map[string]any{"Type": "AWS::Lambda::Function", "Properties": map[string]any{
+			"FunctionName": name, "Runtime": "python3.12", "Handler": "index.handler", "Role": "arn:aws:iam::123456789012:role/r", "Layers": layers,
+			"Code": map[string]any{"ZipFile": "import greeting, os, one\ndef handler(event, context):\n  path = '/opt/etc/name'\n  return [greeting.TEXT, open(path).read() if os.path.exists(path) else '']"}}}
+	}
+	layer := func(name string) map[string]any {
+		return map[string]any{"Type": "AWS::Lambda::LayerVersion", "Properties": map[string]any{"LayerName": name, "Content": map[string]any{"S3Bucket": shelf, "S3Key": name + ".zip"}}}
+	}
+	ref := func(name string) any { return map[string]any{"Ref": name} }
+	body, err := json.Marshal(map[string]any{
+		"Resources": map[string]any{
+			"One": layer("one"), "Two": layer("two"), "Single": function("single", ref("One")), "Both": function("both", ref("One"), ref("Two")),
+			"Away": function("away", "arn:aws:lambda:eu-west-1:017000801446:layer:AWSLambdaPowertoolsPythonV3-python312-x86_64:1"),
+		},
+		"Outputs": map[string]any{"One": map[string]any{"Value": ref("One")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := c.create(t, "s", string(body))
+	if stack.StackStatus != cfntypes.StackStatusCreateComplete || outputsOf(stack)["One"] != "arn:aws:lambda:eu-west-1:123456789012:layer:one:1" {
+		t.Fatalf("%s: %q, %v", stack.StackStatus, c.history(t, stack), outputsOf(stack))
+	}
+	opt := ""
+	if sandbox.Check() == nil {
+		opt = "one"
+	}
+	for name, want := range map[string]string{"single": `["from one", "` + opt + `"]`, "both": `["from two", ""]`} {
+		out, err := c.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name})
+		if err != nil || string(out.Payload) != want {
+			t.Errorf("%s: %v, %s; want %s", name, err, out.Payload, want)
+		}
+	}
+	_, err = c.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String("away")})
+	if err == nil || !strings.Contains(err.Error(), "its layer arn:aws:lambda:eu-west-1:017000801446:layer:AWSLambdaPowertoolsPythonV3-python312-x86_64:1 does not exist here") {
+		t.Errorf("a layer of AWS: %v", err)
+	}
+	if stack = c.update(t, "s", strings.Replace(string(body), `"LayerName":"one"`, `"Description":"d","LayerName":"one"`, 1)); outputsOf(stack)["One"] != "arn:aws:lambda:eu-west-1:123456789012:layer:one:2" {
+		t.Errorf("a changed layer: %s %v %q", stack.StackStatus, outputsOf(stack), c.history(t, stack))
+	}
+	if stack = c.remove(t, stack); stack.StackStatus != cfntypes.StackStatusDeleteComplete {
+		t.Errorf("%s: %q", stack.StackStatus, c.history(t, stack))
+	}
 }

@@ -18,8 +18,8 @@ import (
 
 // A Notification is an event of a bucket that a function is called with.
 type Notification struct {
-	Source   string        // in the form of an ARN, the same for all events of one bucket for one function
-	Function string        // ARN
+	Source   string // in the form of an ARN, the same for all events of one bucket for one function
+	Function string // ARN
 	Event    []byte
 }
 
