@@ -129,7 +129,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	if err != nil {
 		return err
 	}
-	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred, Shelved: shelf.Has}
+	*types = operation.Catalog{Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf, Left: own.Left(), Preferred: shelf.Preferred, Served: own.Has, Shelved: shelf.Has}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)
 	operations.Own(registry.TestOwner, extensions.Tests())

@@ -224,6 +224,9 @@ func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*oper
 	return nil, unknown
 }
 
+// Has reports whether there is a service for a type here, even if no new resources of it are made.
+func (t *Types) Has(name string) bool { return t.types[name] != nil }
+
 // makes reports whether resources of a type are made.
 func (t *Types) makes(name string) bool { return functionKinds[name] == nil || t.config.RunLambda }
 
@@ -491,7 +494,7 @@ func words(err error) (string, bool) {
 	switch {
 	case errors.As(err, &refusal):
 		return refusal.Message, true
-	case errors.As(err, &own), errors.As(err, &unserved{}):
+	case errors.As(err, &own), errors.As(err, new(unserved)):
 		return err.Error(), true
 	case errors.As(err, &remote):
 		return remote.ErrorMessage(), true

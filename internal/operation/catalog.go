@@ -29,7 +29,9 @@ type Catalog struct {
 	// Preferred reports whether a simulated type is named in full.
 	Preferred func(name string) bool
 
-	// Shelved reports whether a resource is simulated.
+	// Served reports whether this server may have the service for a type. Shelved reports whether a resource of such a type is
+	// simulated; the identifier may be the last part of the primary one.
+	Served  func(name string) bool
 	Shelved func(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error)
 }
 
@@ -74,8 +76,10 @@ func (c *Catalog) staying(typ *Type, simulated bool, other Types) *Type {
 		places.simulation = other
 	}
 	out.Provider = places
-	out.Simulates = func(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
-		return c.Shelved(ctx, caller, typ.Name, identifier)
+	if c.Served(typ.Name) {
+		out.Simulates = func(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
+			return c.Shelved(ctx, caller, typ.Name, identifier)
+		}
 	}
 	return &out
 }

@@ -42,6 +42,7 @@ func TestCatalogOrder(t *testing.T) {
 			Builtin:    listed{label: "builtin", names: []string{"all", "not-registered", "served", "served-delegated", "named"}},
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
 			Left:       listed{label: "left", names: []string{"all", "left"}},
+			Served:     func(string) bool { return false },
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
 		}
 	}
@@ -99,6 +100,7 @@ func TestResourcesStay(t *testing.T) {
 	catalog := func(preferred bool) *Catalog {
 		return &Catalog{
 			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: listed{}, Left: listed{}, Preferred: func(string) bool { return preferred },
+			Served: func(name string) bool { return name == "both" },
 			Shelved: func(_ context.Context, _ awswire.Caller, typeName, identifier string) (bool, error) {
 				return typeName == "both" && shelved[identifier], nil
 			},

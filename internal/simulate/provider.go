@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
@@ -408,10 +409,16 @@ func find(ctx context.Context, db bun.IDB, request operation.Request, identifier
 	return row, nil
 }
 
-// Has reports whether a resource is a simulated one.
+// Has reports whether a resource is a simulated one. The identifier may be the last part of the primary one.
 func (s *Shelf) Has(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error) {
-	row, err := find(ctx, s.config.Store.Read(), operation.Request{Caller: caller, Type: typeName}, identifier)
-	return row != nil, err
+	last := "|" + identifier
+	found, err := s.config.Store.Read().NewSelect().Model((*resourceRow)(nil)).
+		Where("account = ? AND region = ? AND type_name = ?", caller.Account, caller.Region, typeName).
+		Where("identifier = ? OR substr(identifier, length(identifier) - ?) = ?", identifier, utf8.RuneCountInString(identifier), last).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for a simulated %s: %w", typeName, err)
+	}
+	return found, nil
 }
 
 func (r *resourceRow) model() map[string]any {

@@ -219,6 +219,33 @@ func TestTakersOfOtherNodes(t *testing.T) {
 	}
 }
 
+func TestHas(t *testing.T) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			shelf, typ := imported(t, place)
+			call(t, typ, request(invoke.Create, "t1", "", map[string]any{"QueueName": "one"}))
+			two := strings.Replace(strings.Replace(queue, "Queue\"", "Pair\"", 1), `["/properties/QueueName"],`, `["/properties/QueueName", "/properties/Delay"],`, 1)
+			if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "pair.json", Text: []byte(two)}}); err != nil || len(problems) > 0 {
+				t.Fatal(problems, err)
+			}
+			pair, err := shelf.Type(t.Context(), caller, "Acme::Mail::Pair", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			create := request(invoke.Create, "t2", "", map[string]any{"QueueName": "two", "Delay": 17})
+			create.Type = pair.Name
+			call(t, pair, create)
+			for of, want := range map[[2]string]bool{
+				{typ.Name, "one"}: true, {typ.Name, "ne"}: false, {typ.Name, "two"}: false, {pair.Name, "two|17"}: true, {pair.Name, "17"}: true, {pair.Name, "7"}: false,
+			} {
+				if got, err := shelf.Has(t.Context(), caller, of[0], of[1]); err != nil || got != want {
+					t.Errorf("%v: %t, %v", of, got, err)
+				}
+			}
+		})
+	}
+}
+
 func mustNumber(t *testing.T, value any) []byte {
 	t.Helper()
 	number, ok := value.(interface{ String() string })
