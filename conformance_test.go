@@ -1,6 +1,8 @@
 package formwork_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,6 +45,38 @@ func TestConformanceNamesTests(t *testing.T) {
 	}
 	if rows < 30 {
 		t.Errorf("%d rows", rows)
+	}
+}
+
+// TestTemplatesLedger: the counts of public templates in docs/conformance.md are those of the ledger, which has a reason for
+// each template that fails.
+func TestTemplatesLedger(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "conformance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join("local", "testdata", "templates-ledger.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ledger map[string]struct {
+		Commit    string
+		Templates int
+		Failing   map[string]struct{ Failure, Reason string }
+	}
+	if err := json.Unmarshal(data, &ledger); err != nil || len(ledger) == 0 {
+		t.Fatal(len(ledger), err)
+	}
+	for repository, list := range ledger {
+		for file, why := range list.Failing {
+			if why.Failure == "" || why.Reason == "" {
+				t.Errorf("%s: %s has no reason", repository, file)
+			}
+		}
+		want := regexp.MustCompile(regexp.QuoteMeta("`"+repository+"` (commit "+list.Commit) + "[^)]*" + regexp.QuoteMeta(fmt.Sprintf("): `cfn serve` %d of %d,", list.Templates-len(list.Failing), list.Templates)))
+		if !want.Match(text) {
+			t.Errorf("docs/conformance.md does not have %s", want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package local_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -75,7 +76,13 @@ func (p place) importTypes(t testing.TB, files ...string) {
 	for _, file := range files {
 		schemas = append(schemas, map[string]string{"Name": filepath.Base(file), "Schema": string(readFile(t, file))})
 	}
-	body, err := json.Marshal(map[string]any{"Schemas": schemas})
+	p.formwork(t, "us-east-1", "ImportTypes", map[string]any{"Schemas": schemas})
+}
+
+// formwork calls an operation that AWS does not have.
+func (p place) formwork(t testing.TB, region, operation string, in any) []byte {
+	t.Helper()
+	body, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +91,9 @@ func (p place) importTypes(t testing.TB, files ...string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "Formwork.ImportTypes")
+	request.Header.Set("X-Amz-Target", "Formwork."+operation)
 	key := aws.Credentials{AccessKeyID: p.account, SecretAccessKey: "x"}
-	if err := v4.NewSigner().SignHTTP(t.Context(), key, request, "UNSIGNED-PAYLOAD", "formwork", "us-east-1", time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, request, "UNSIGNED-PAYLOAD", "formwork", region, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
@@ -96,9 +103,11 @@ func (p place) importTypes(t testing.TB, files ...string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("import: %s", response.Status)
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s %v", operation, response.Status, answer, err)
 	}
+	return answer
 }
 
 // replay returns how each scenario ended: "" for one that matches, else its first

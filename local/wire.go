@@ -47,8 +47,14 @@ const holdAnswers = 200 * time.Millisecond
 func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire.Verifier, tracer trace.TracerProvider) error {
 	config, scale, logger, now := &c.config, c.config.TimeScale, c.config.Logger, c.config.Now
 
-	// The services of AWS that need no functions.
-	buckets := s3.New(s3.Config{Store: c.store, Hosts: config.bucketHosts(), Logger: logger})
+	// The services of AWS that need no functions, except for the events of buckets.
+	var topics *sns.Service // below: it calls functions
+	buckets := s3.New(s3.Config{
+		Store: c.store, Hosts: config.bucketHosts(), Logger: logger,
+		Notify: func(ctx context.Context, tx *store.Tx, n s3.Notification) error {
+			return topics.Deliver(ctx, tx, n.Source, n.Function, n.Event)
+		},
+	})
 	groups := logs.New(logs.Config{Store: c.store, Logger: logger})
 	c.atEnd(closing(groups.Close))
 	objects, keys := objects{buckets}, keys{c.services.Sessions()}
@@ -93,7 +99,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 		},
 	}
 	managed.Functions = directory // which finds handlers in the registry, which lists these hooks
-	topics := sns.New(sns.Config{Store: c.store, Functions: directory, Logger: logger, Now: now})
+	topics = sns.New(sns.Config{Store: c.store, Functions: directory, Logger: logger, Now: now})
 	rules := events.New(events.Config{Store: c.store, Functions: directory, TimeScale: scale, Logger: logger, Now: now})
 	machines := states.New(states.Config{Store: c.store, Functions: directory, TimeScale: scale, Logger: logger, Now: now})
 	macros := macro.New(macro.Config{
@@ -133,7 +139,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	}
 	*types = operation.Catalog{
 		Registered: extensions, Stacks: stacks.OwnTypes(), Custom: custom, Delegated: delegates, Builtin: own, Simulated: shelf,
-		Left: []operation.Types{own.Left(), delegates.Left()}, Preferred: shelf.Preferred, Where: delegates.Where,
+		Left: []operation.Types{own.Left(), delegates.Left()}, Preferred: shelf.Preferred, Where: delegates.Where, Served: own.Has, Shelved: shelf.Has,
 	}
 	operations.Own(stack.Owner, stacks)
 	operations.Own(cloudcontrol.Owner, requests)

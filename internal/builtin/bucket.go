@@ -138,6 +138,7 @@ var bucketParts = []bucketPart{
 	{"LifecycleConfiguration", putLifecycle, getLifecycle},
 	{"CorsConfiguration", putCORS, getCORS},
 	{"LoggingConfiguration", putLogging, getLogging},
+	{"NotificationConfiguration", putNotification, getNotification},
 }
 
 func putVersioning(c *call, client *s3.Client, bucket *string, value any) error {

@@ -17,6 +17,7 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -223,6 +224,9 @@ func (t *Types) Type(_ context.Context, _ awswire.Caller, name, _ string) (*oper
 	return nil, unknown
 }
 
+// Has reports whether there is a service for a type here, even if no new resources of it are made.
+func (t *Types) Has(name string) bool { return t.types[name] != nil }
+
 // makes reports whether resources of a type are made.
 func (t *Types) makes(name string) bool { return functionKinds[name] == nil || t.config.RunLambda }
 
@@ -258,6 +262,9 @@ type invalid string
 
 func (e invalid) Error() string { return string(e) }
 
+// An unserved error is a create that needs a service which does not exist here. Nothing was made.
+type unserved struct{ invalid }
+
 // Call implements operation.Provider.
 func (t *Types) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
 	typ := t.types[request.Type]
@@ -277,7 +284,7 @@ func (t *Types) Call(ctx context.Context, request operation.Request) (operation.
 		if err != nil {
 			return operation.Progress{}, err
 		}
-		if faults := propertyFaults(typ.Schema, imported, c.desired); faults != "" {
+		if faults := propertyFaults(typ.Schema, imported, c.desired, ageing[request.Type]); faults != "" {
 			return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: faults, Own: true}, nil
 		}
 	}
@@ -373,9 +380,14 @@ func (t *Types) step(c *call, k stepped) (operation.Progress, error) {
 	return t.read(c.at(progress.Identifier), k)
 }
 
+// ageing are properties whose values AWS adds and retires faster than schemas are imported. Any value is accepted: what does
+// not run here is refused when it is called.
+var ageing = map[string]string{functions.TypeFunction: "Runtime"}
+
 // propertyFaults lists the properties that violate the schema of a type or the imported one, which
-// may be nil and may have further properties. It returns "" if none does.
-func propertyFaults(typ, imported *schema.Schema, desired map[string]any) string {
+// may be nil and may have further properties. It returns "" if none does. The values of an ageing property are not compared
+// with those that the imported schema knows.
+func propertyFaults(typ, imported *schema.Schema, desired map[string]any, ageing string) string {
 	violations := typ.Check(desired, schema.CheckConfig{})
 	if imported != nil {
 		violations = slices.DeleteFunc(violations, func(v schema.Violation) bool {
@@ -385,7 +397,7 @@ func propertyFaults(typ, imported *schema.Schema, desired map[string]any) string
 			known := slices.ContainsFunc(violations, func(o schema.Violation) bool {
 				return o.Keyword == v.Keyword && slices.Equal(o.Pointer, v.Pointer) && o.Want == v.Want
 			})
-			if !known {
+			if outdated := v.Keyword == "enum" && slices.Equal(v.Pointer, document.Pointer{ageing}); !known && !outdated {
 				violations = append(violations, v)
 			}
 		}
@@ -466,7 +478,8 @@ func failure(c *call, err error) (operation.Progress, error) {
 	if code(err) == "NotFound" {
 		message = fmt.Sprintf("Resource of type '%s' with identifier '%s' was not found.", c.request.Type, c.request.Identifier)
 	}
-	return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: code(err), Message: message}, nil
+	var simulable unserved
+	return operation.Progress{Status: cfn.OperationStatusFailed, ErrorCode: code(err), Message: message, Simulable: errors.As(err, &simulable)}, nil
 }
 
 // words is what a refusal says. It reports false for any other error.
@@ -481,7 +494,7 @@ func words(err error) (string, bool) {
 	switch {
 	case errors.As(err, &refusal):
 		return refusal.Message, true
-	case errors.As(err, &own):
+	case errors.As(err, &own), errors.As(err, new(unserved)):
 		return err.Error(), true
 	case errors.As(err, &remote):
 		return remote.ErrorMessage(), true

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/functions"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/logs"
 	"github.com/formwork-dev/formwork/internal/macro"
@@ -38,6 +40,7 @@ func open(t *testing.T, place fixtures.Place) *bench {
 	return openWith(t, place, nil)
 }
 
+// openWith is open with imported schemas, and with functions.
 func openWith(t *testing.T, place fixtures.Place, imported func(context.Context, string) (*schema.Schema, error)) *bench {
 	t.Helper()
 	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN})
@@ -56,7 +59,11 @@ func openWith(t *testing.T, place fixtures.Place, imported func(context.Context,
 	events := logs.New(logs.Config{Store: opened})
 	t.Cleanup(func() { _ = events.Close() })
 	buckets := s3.New(s3.Config{Store: opened})
-	types, err := builtin.New(builtin.Config{Store: opened, Imported: imported, Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})})
+	config := builtin.Config{Store: opened, Imported: imported, Tables: append(services.Tables(), events.Table()), S3: buckets.Serve, Macros: macro.New(macro.Config{Store: opened, S3: buckets})}
+	if imported != nil {
+		config.Functions, config.RunLambda = functions.New(functions.Config{Store: opened, Dir: t.TempDir()}), true
+	}
+	types, err := builtin.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,17 +146,19 @@ var lives = map[string]struct {
 	},
 	"AWS::S3::Bucket": {
 		create: object{
-			"VersioningConfiguration": object{"Status": "Enabled"},
-			"BucketEncryption":        object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
-			"LifecycleConfiguration":  object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
-			"CorsConfiguration":       object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
-			"LoggingConfiguration":    object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
-			"WebsiteConfiguration":    object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true, "AccessControl": "PublicRead",
+			"VersioningConfiguration":   object{"Status": "Enabled"},
+			"BucketEncryption":          object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
+			"LifecycleConfiguration":    object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
+			"NotificationConfiguration": object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}, "LambdaConfigurations": list{object{"Event": "s3:ObjectCreated:*", "Function": "arn:aws:lambda:eu-west-1:111122223333:function:f", "Filter": object{"S3Key": object{"Rules": list{object{"Name": "prefix", "Value": "in/"}}}}}}, "QueueConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Queue": "arn:aws:sqs:eu-west-1:111122223333:q"}}, "TopicConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Topic": "arn:aws:sns:eu-west-1:111122223333:t"}}},
+			"CorsConfiguration":         object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
+			"LoggingConfiguration":      object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
+			"WebsiteConfiguration":      object{"IndexDocument": "index.html"}, "ObjectLockEnabled": true, "AccessControl": "PublicRead",
 		},
 		created: object{
 			"VersioningConfiguration":        object{"Status": "Enabled"},
 			"BucketEncryption":               object{"ServerSideEncryptionConfiguration": list{object{"ServerSideEncryptionByDefault": object{"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "key"}}}},
 			"LifecycleConfiguration":         object{"Rules": list{object{"Id": "old", "Status": "Enabled", "NoncurrentVersionExpiration": object{"NoncurrentDays": 30.0}, "Transitions": list{object{"StorageClass": "GLACIER", "TransitionInDays": 30.0}}}}},
+			"NotificationConfiguration":      object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}, "LambdaConfigurations": list{object{"Event": "s3:ObjectCreated:*", "Function": "arn:aws:lambda:eu-west-1:111122223333:function:f", "Filter": object{"S3Key": object{"Rules": list{object{"Name": "prefix", "Value": "in/"}}}}}}, "QueueConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Queue": "arn:aws:sqs:eu-west-1:111122223333:q"}}, "TopicConfigurations": list{object{"Event": "s3:ObjectRemoved:*", "Topic": "arn:aws:sns:eu-west-1:111122223333:t"}}},
 			"CorsConfiguration":              object{"CorsRules": list{object{"AllowedMethods": list{"GET"}, "AllowedOrigins": list{"*"}, "MaxAge": 5.0}}},
 			"LoggingConfiguration":           object{"DestinationBucketName": "logs", "LogFilePrefix": "a", "TargetObjectKeyFormat": object{"PartitionedPrefix": object{"PartitionDateSource": "EventTime"}}},
 			"OwnershipControls":              object{"Rules": list{object{"ObjectOwnership": "BucketOwnerEnforced"}}},
@@ -298,6 +307,23 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestFullBucket: the failure of a delete is what the service says.
+// TestNotificationsOfClients: what a client set stays if the template never had it.
+func TestNotificationsOfClients(t *testing.T) {
+	all := open(t, fixtures.Place{Dir: t.TempDir()})
+	notification := object{"EventBridgeConfiguration": object{"EventBridgeEnabled": true}}
+	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "bucket", "NotificationConfiguration": notification}}); p.Status != types.OperationStatusSuccess {
+		t.Fatalf("%+v", p)
+	}
+	update := operation.Request{Action: invoke.Update, Type: "AWS::S3::Bucket", Identifier: "bucket", Desired: object{"BucketName": "bucket"}, Previous: object{"BucketName": "bucket"}}
+	if p := run(t, all, update); p.Model["NotificationConfiguration"] == nil {
+		t.Errorf("an update without it: %+v", p)
+	}
+	update.Previous["NotificationConfiguration"] = notification
+	if p := run(t, all, update); p.Status != types.OperationStatusSuccess || p.Model["NotificationConfiguration"] != nil {
+		t.Errorf("an update that removes it: %+v", p)
+	}
+}
+
 func TestFullBucket(t *testing.T) {
 	all := open(t, fixtures.Place{Dir: t.TempDir()})
 	if p := run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Desired: object{"BucketName": "full"}}); p.Status != types.OperationStatusSuccess {
@@ -356,6 +382,30 @@ func TestImportedSchema(t *testing.T) {
 	p = run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::S3::Bucket", Token: "second-token", Desired: object{"BucketName": "bucket"}})
 	if p.Status != types.OperationStatusSuccess || p.Model["Colour"] != nil {
 		t.Errorf("the next bucket of that name: %+v", p)
+	}
+}
+
+// TestNewRuntimes: the imported schema may be older than a runtime. The function is deployed, and refused when it is called if it
+// does not run here.
+func TestNewRuntimes(t *testing.T) {
+	published, problems := schema.Load("function.json", []byte(`{"typeName": "AWS::Lambda::Function", "description": "d", "additionalProperties": false,
+		"properties": {"FunctionName": {"type": "string"}, "Runtime": {"type": "string", "enum": ["python3.12"]}, "PackageType": {"type": "string", "enum": ["Zip"]},
+			"Handler": {"type": "string"}, "Role": {"type": "string"}, "Code": {"type": "object"}},
+		"primaryIdentifier": ["/properties/FunctionName"]}`), schema.Config{Kind: schema.Resource})
+	if published == nil {
+		t.Fatal(problems)
+	}
+	all := openWith(t, fixtures.Place{Dir: t.TempDir()}, func(context.Context, string) (*schema.Schema, error) { return published, nil })
+	create := func(token string, more object) operation.Progress {
+		desired := object{"Runtime": "python9.1", "Handler": "index.handler", "Role": "arn:aws:iam::111122223333:role/r", "Code": object{"ZipFile": "x = 1"}}
+		maps.Copy(desired, more)
+		return run(t, all, operation.Request{Action: invoke.Create, Type: "AWS::Lambda::Function", Token: token, Desired: desired})
+	}
+	if p := create("t1", nil); p.Status != types.OperationStatusSuccess {
+		t.Errorf("a runtime that the schema does not know: %+v", p)
+	}
+	if p := create("t2", object{"PackageType": "Box"}); !strings.Contains(p.Message, "/PackageType") {
+		t.Errorf("another value that the schema does not know: %+v", p)
 	}
 }
 

@@ -23,6 +23,7 @@ var functionKinds = map[string]reader{
 	functions.TypeFunction:    deployed{identify: functionID, complete: completeFunction},
 	functions.TypeVersion:     deployed{identify: versionID, complete: completeVersion},
 	functions.TypeAlias:       deployed{identify: aliasID, complete: completeAlias},
+	functions.TypeLayer:       deployed{identify: layerID, complete: completeLayer},
 	"AWS::Lambda::Permission": deployed{identify: permissionID, complete: completePermission},
 	"AWS::IAM::Role":          deployed{identify: roleID, complete: completeRole, global: true},
 	"AWS::IAM::Policy":        deployed{identify: policyID, complete: completePolicy, global: true},
@@ -66,10 +67,12 @@ func (d deployed) resource(c *call, id string) (functions.Resource, error) {
 	return functions.Resource{Type: c.request.Type, ID: d.key(id), Model: model, CodeHash: code}, err
 }
 
-// key is how a resource is stored: versions and aliases by the name of the function and theirs.
+// key is how a resource is stored: versions and aliases by the name of the function or layer and theirs.
 func (d deployed) key(id string) string {
-	if _, name, ok := strings.Cut(id, ":function:"); ok && strings.HasPrefix(id, "arn:") {
-		return name
+	for _, kind := range []string{":function:", ":layer:"} {
+		if _, name, ok := strings.Cut(id, kind); ok && strings.HasPrefix(id, "arn:") {
+			return name
+		}
 	}
 	return id
 }
@@ -124,7 +127,6 @@ func completeFunction(c *call, id string, model map[string]any) (string, error) 
 	}
 	delete(model, "Code")
 	model["FunctionName"], model["Arn"] = id, functionARN(c, id)
-	var source io.Reader
 	switch inline, key := code["ZipFile"], code["S3Key"]; {
 	case image:
 		return "", nil
@@ -133,23 +135,26 @@ func completeFunction(c *call, id string, model map[string]any) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		source = bytes.NewReader(packed)
+		return c.types.config.Functions.Store(c.ctx, bytes.NewReader(packed))
 	case key == nil || code["S3Bucket"] == nil:
 		return "", invalid("Please provide a source for function code.")
-	default:
-		version, _ := code["S3ObjectVersion"].(string)
-		object, err := c.types.config.Objects(c.ctx, c.request.Caller, fmt.Sprint(code["S3Bucket"]), fmt.Sprint(key), version)
-		if err != nil {
-			text, ok := words(err)
-			if !ok {
-				return "", err
-			}
-			return "", invalid(fmt.Sprintf("Error occurred while GetObject. %s", text))
-		}
-		defer func() { _ = object.Close() }() // it was only read
-		source = object
 	}
-	return c.types.config.Functions.Store(c.ctx, source)
+	return storeObject(c, code)
+}
+
+// storeObject stores the zip file in S3 that a property names, and returns its hash.
+func storeObject(c *call, of map[string]any) (string, error) {
+	version, _ := of["S3ObjectVersion"].(string)
+	object, err := c.types.config.Objects(c.ctx, c.request.Caller, fmt.Sprint(of["S3Bucket"]), fmt.Sprint(of["S3Key"]), version)
+	if err != nil {
+		text, ok := words(err)
+		if !ok {
+			return "", err
+		}
+		return "", invalid(fmt.Sprintf("Error occurred while GetObject. %s", text))
+	}
+	defer func() { _ = object.Close() }() // it was only read
+	return c.types.config.Functions.Store(c.ctx, object)
 }
 
 // Objects opens an object of S3 for a caller. The error is an *awswire.Error if it does not exist.
@@ -179,17 +184,36 @@ func versionID(c *call) (string, error) {
 	if _, err := c.types.config.Functions.Get(c.ctx, c.request.Caller.Place, functions.TypeFunction, name); err != nil {
 		return "", functionMissing(c, name, err)
 	}
-	numbers, err := c.types.config.Functions.Versions(c.ctx, c.request.Caller.Place, name)
-	if err != nil {
-		return "", err
-	}
+	number, err := next(c, functions.TypeVersion, name)
+	return functionARN(c, name) + ":" + number, err
+}
+
+// next is the number of the next version of a function or layer.
+func next(c *call, typeName, name string) (string, error) {
+	numbers, err := c.types.config.Functions.Versions(c.ctx, c.request.Caller.Place, typeName, name)
 	last := 0
 	for _, text := range numbers {
 		if n, err := strconv.Atoi(text); err == nil {
 			last = max(last, n)
 		}
 	}
-	return functionARN(c, name) + ":" + strconv.Itoa(last+1), nil
+	return strconv.Itoa(last + 1), err
+}
+
+func layerID(c *call) (string, error) {
+	name := cmp.Or(c.text("LayerName"), c.generated(c.stackName(64), mixedCase))
+	if _, after, ok := strings.Cut(name, ":layer:"); ok {
+		name = after
+	}
+	number, err := next(c, functions.TypeLayer, name)
+	caller := c.request.Caller
+	return fmt.Sprintf("arn:%s:lambda:%s:%s:layer:%s:%s", awswire.PartitionOf(caller.Region), caller.Region, caller.Account, name, number), err
+}
+
+func completeLayer(c *call, id string, model map[string]any) (string, error) {
+	model["LayerVersionArn"] = id
+	model["LayerName"] = strings.Split(id, ":")[6]
+	return storeObject(c, anyMapOf(c.desired["Content"]))
 }
 
 // functionMissing is the refusal for a function that does not exist, which is not the resource.

@@ -178,6 +178,9 @@ func (k stackSets) step(c *call) (operation.Progress, error) {
 	var steps []setStep
 	switch c.request.Action {
 	case invoke.Create:
+		if desired.PermissionModel == cfn.PermissionModelsServiceManaged {
+			return operation.Progress{}, unserved{invalid("The permission model SERVICE_MANAGED requires AWS Organizations, which this server does not support; use SELF_MANAGED, or start cfn serve with --simulate " + c.request.Type)}
+		}
 		if steps, err = k.creates(desired); err != nil {
 			return operation.Progress{}, err
 		}

@@ -197,19 +197,18 @@ func moduleOf(info *types.ModuleInfo) string {
 	return aws.ToString(info.LogicalIdHierarchy)
 }
 
-// markSimulated marks the resources whose types a local server simulates.
+// markSimulated marks the resources that a local server simulates.
 func (c *app) markSimulated(ctx context.Context, r *submit.Remote, resources []listedResource) error {
-	var names []string
-	for _, resource := range resources {
-		names = append(names, resource.ResourceType)
+	names := make([]submit.ResourceName, len(resources))
+	for i, resource := range resources {
+		names[i] = submit.ResourceName{TypeName: resource.ResourceType, Identifier: resource.PhysicalID}
 	}
-	slices.Sort(names)
-	simulated, err := r.Simulated(ctx, slices.Compact(names))
+	simulated, err := r.Simulated(ctx, names)
 	if err != nil {
 		return c.serviceError(err)
 	}
-	for i := range resources {
-		resources[i].Simulated = slices.Contains(simulated, resources[i].ResourceType)
+	for i, name := range names {
+		resources[i].Simulated = slices.Contains(simulated, name)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type stackResult struct {
 	Status    string            `json:"status"`
 	Changed   bool              `json:"changed"` // false if there was nothing to do
 	Outputs   map[string]string `json:"outputs"`
-	Simulated []string          `json:"simulatedTypes"` // types of the template that cfn serve only simulates
+	Simulated []string          `json:"simulatedTypes"` // types of resources that cfn serve only simulates
 	Failure   *rootCause        `json:"failure"`        // null if nothing failed
 }
 
@@ -381,20 +381,28 @@ func failureText(cause *rootCause, out *stackResult, hints []string) string {
 	return b.String()
 }
 
-// simulatedTypes are the types of the template that a local server simulates.
+// simulatedTypes are the types of the resources of the stack that a local server simulates.
 func (d *deployed) simulatedTypes(ctx context.Context) []string {
-	var names []string
-	if d.graph != nil {
-		for _, n := range d.graph.nodes {
-			names = append(names, n.typ)
+	out := []string{}
+	if !d.remote.Local {
+		return out
+	}
+	var names []submit.ResourceName
+	for x, err := range d.remote.StackResources(ctx, d.id) {
+		if err != nil {
+			return out // the summary is worth more than this line of it
 		}
+		names = append(names, submit.ResourceName{TypeName: aws.ToString(x.ResourceType), Identifier: aws.ToString(x.PhysicalResourceId)})
 	}
-	slices.Sort(names)
-	found, err := d.remote.Simulated(ctx, slices.Compact(names))
-	if err != nil || found == nil {
-		return []string{} // the summary is worth more than this line of it
+	found, err := d.remote.Simulated(ctx, names)
+	if err != nil {
+		return out
 	}
-	return found
+	for _, x := range found {
+		out = append(out, x.TypeName)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // serverNotes prints how a local server differs from AWS because of its options.

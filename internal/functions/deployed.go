@@ -38,7 +38,11 @@ func (f *Functions) Deployed(ctx context.Context, place awswire.Place, name, qua
 	d.Runtime, _ = found.Model["Runtime"].(string)
 	d.Handler, _ = found.Model["Handler"].(string)
 	d.Role, _ = found.Model["Role"].(string)
-	d.Unrun = unrun(found.Model)
+	if d.Unrun = unrun(found.Model); d.Unrun == "" {
+		if err := f.addLayers(ctx, place, d, found.Model); err != nil {
+			return nil, err
+		}
+	}
 	if seconds := number(found.Model["Timeout"]); seconds > 0 {
 		d.Timeout = time.Duration(seconds) * time.Second
 	}
@@ -71,10 +75,31 @@ func unrun(model map[string]any) string {
 		return "it is a container image; use a zip file"
 	case !slices.ContainsFunc(runtimes, func(prefix string) bool { return strings.HasPrefix(runtime, prefix) }):
 		return fmt.Sprintf("it has the runtime %s; provided.*, python3.*, nodejs* and java* run here", words.Cut(runtime, 50))
-	case len(layers) > 0:
-		return fmt.Sprintf("it has %s, which do not exist here; add their files to the code", words.Count(len(layers), "layer"))
+	case len(layers) > 0 && strings.HasPrefix(runtime, "java"):
+		return "it is in Java and has layers, which are not in the class path here; add their files to the code"
 	}
 	return ""
+}
+
+// addLayers adds the layers of a function to its deployment. One that does not exist in the account and region, such as a layer of
+// AWS, is a reason not to run the function.
+func (f *Functions) addLayers(ctx context.Context, place awswire.Place, d *Deployment, model map[string]any) error {
+	layers, _ := model["Layers"].([]any)
+	for _, layer := range layers {
+		arn := fmt.Sprint(layer)
+		id, own := strings.CutPrefix(arn, fmt.Sprintf("arn:%s:lambda:%s:%s:layer:", awswire.PartitionOf(place.Region), place.Region, place.Account))
+		var missing *awswire.Error
+		found, err := f.Get(ctx, place, TypeLayer, id)
+		switch {
+		case errors.As(err, &missing), err == nil && !own:
+			d.Unrun = "its layer " + words.Cut(arn, 200) + " does not exist here; add the files of the layer to the code"
+			return nil
+		case err != nil:
+			return err
+		}
+		d.Layers = append(d.Layers, found.CodeHash)
+	}
+	return nil
 }
 
 // version finds what a qualifier names.

@@ -19,6 +19,7 @@ const (
 	TypeFunction = "AWS::Lambda::Function"
 	TypeVersion  = "AWS::Lambda::Version"
 	TypeAlias    = "AWS::Lambda::Alias"
+	TypeLayer    = "AWS::Lambda::LayerVersion"
 )
 
 // Config sets up Functions. Store must be set.
@@ -145,9 +146,9 @@ func (f *Functions) Has(ctx context.Context, place awswire.Place, typeName strin
 	return found, nil
 }
 
-// Versions are the numbers of the versions of a function, and the aliases, as parts of ids.
-func (f *Functions) Versions(ctx context.Context, place awswire.Place, name string) (numbers []string, err error) {
-	rows, err := f.rows(ctx, "account = ? AND region = ? AND type = ? AND substr(id, 1, ?) = ?", place.Account, place.Region, TypeVersion, len(name)+1, name+":")
+// Versions are the numbers of the versions of a function or layer, as parts of ids.
+func (f *Functions) Versions(ctx context.Context, place awswire.Place, typeName, name string) (numbers []string, err error) {
+	rows, err := f.rows(ctx, "account = ? AND region = ? AND type = ? AND substr(id, 1, ?) = ?", place.Account, place.Region, typeName, len(name)+1, name+":")
 	for i := range rows {
 		numbers = append(numbers, strings.TrimPrefix(rows[i].ID, name+":"))
 	}
@@ -176,7 +177,7 @@ func notFound(typeName, id string) error {
 	return awswire.Errorf("ResourceNotFoundException", 404, "%s %s does not exist.", typeName, id)
 }
 
-// KeepsBlob reports whether a blob is the code of a function.
+// KeepsBlob reports whether a blob is the code of a function or a layer.
 func (f *Functions) KeepsBlob(ctx context.Context, hash string) (bool, error) {
 	used, err := f.config.Store.Read().NewSelect().Model((*row)(nil)).Where("code_hash = ?", hash).Exists(ctx)
 	if err != nil {
@@ -190,6 +191,8 @@ type Deployment struct {
 	Version  string // a number, or $LATEST
 	Revision string // changes with the code and the settings
 	CodeHash string
+
+	Layers []string // hashes of their zip files, in the order of the function
 
 	// Unrun is why the function cannot run here, "" if it can: it exists, and refuses to be called.
 	Unrun string

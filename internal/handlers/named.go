@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -325,6 +326,45 @@ func (p *Pool) deployment(ctx context.Context, spec bundle.Spec) (d *functions.D
 		dir, err = p.config.Deployed.Unpacked(ctx, d.CodeHash)
 	}
 	return d, dir, err
+}
+
+// addLayers lets processes find the layers of a function: the languages by their search paths, and with a single layer
+// everything at /opt, where there is a sandbox.
+func (p *Pool) addLayers(ctx context.Context, config *lambda.Config, d *functions.Deployment) error {
+	if len(d.Layers) == 0 {
+		return nil
+	}
+	paths := map[string][]string{}
+	for _, hash := range slices.Backward(d.Layers) { // the last one counts
+		dir, err := p.config.Deployed.Unpacked(ctx, hash)
+		if err != nil {
+			return err
+		}
+		config.Runtime.Files = append(config.Runtime.Files, dir)
+		config.Runtime.Opt = dir
+		paths["PYTHONPATH"] = append(paths["PYTHONPATH"], filepath.Join(dir, "python"), filepath.Join(dir, "python", "lib", d.Runtime, "site-packages"))
+		paths["NODE_PATH"] = append(paths["NODE_PATH"], filepath.Join(dir, "nodejs", "node_modules"))
+		if lib := filepath.Join(dir, "lib"); isFolder(lib) {
+			paths["LD_LIBRARY_PATH"] = append(paths["LD_LIBRARY_PATH"], lib)
+		}
+	}
+	if len(d.Layers) > 1 {
+		config.Runtime.Opt = ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		for _, entry := range config.Env { // what the function itself sets counts, too
+			if value, set := strings.CutPrefix(entry, name+"="); set {
+				paths[name] = append(paths[name], value)
+			}
+		}
+		config.Env = append(config.Env, name+"="+strings.Join(paths[name], string(filepath.ListSeparator)))
+	}
+	return nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // code is the unpacked code of a spec.

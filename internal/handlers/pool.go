@@ -483,6 +483,9 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if deployment != nil {
 		config.Env = slices.Concat(config.Env, deployment.Environment)
 		config.Timeout, config.MemoryMB, config.TmpMB = deployment.Timeout, max(deployment.MemoryMB, leastMemory), deployment.TmpMB
+		if err := p.addLayers(ctx, &config, deployment); err != nil {
+			return fmt.Errorf("start the function %s: its layers: %w", spec.TypeName, err)
+		}
 	}
 	if p.config.ProcessEnv != nil {
 		more, err := p.config.ProcessEnv(config.Env)

@@ -37,6 +37,11 @@ type Catalog struct {
 
 	// Where returns Type.Where of a type whose resources may be in an emulator, nil for any other.
 	Where func(caller awswire.Caller, name string) func(ctx context.Context, identifier string) (string, error)
+
+	// Served reports whether this server may have the service for a type. Shelved reports whether a resource of such a type is
+	// simulated; the identifier may be the last part of the primary one.
+	Served  func(name string) bool
+	Shelved func(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error)
 }
 
 // ErrElsewhere is what a provider returns that keeps a list of its resources, for one that is not in it.
@@ -51,8 +56,10 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 	}
 	order := []source{{c.Registered, false}, {c.Stacks, false}, {c.Custom, false}, {c.Delegated, true}, {c.Builtin, true}, {c.Simulated, false}}
 	const delegated, builtin, simulated = 3, 4, 5
+	simulates := simulated // where the simulation is in the order
 	if c.Preferred(name) {
 		order[builtin], order[simulated] = order[simulated], order[builtin]
+		simulates = builtin
 	}
 	for _, left := range c.Left {
 		order = append(order, source{left, false})
@@ -63,7 +70,7 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		var unknown *UnknownTypeError
 		if !errors.As(err, &unknown) {
 			if err == nil && i >= delegated {
-				typ = c.staying(typ, caller, order[builtin].Types, order[simulated].Types)
+				typ = c.staying(typ, caller, i == simulates, order[builtin].Types, order[simulated].Types)
 			}
 			return typ, err
 		}
@@ -74,8 +81,8 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 	return nil, &UnknownTypeError{Name: name, Hint: hint}
 }
 
-// staying is a type that finds the resources of other sources, too.
-func (c *Catalog) staying(typ *Type, caller awswire.Caller, others ...Types) *Type {
+// staying is a type that finds the resources of other sources, too. simulated says that it comes from the simulation.
+func (c *Catalog) staying(typ *Type, caller awswire.Caller, simulated bool, others ...Types) *Type {
 	out := *typ
 	p := places{lists: typ.Provider}
 	p.delegated, _ = c.Delegated.(Provider)
@@ -87,7 +94,15 @@ func (c *Catalog) staying(typ *Type, caller awswire.Caller, others ...Types) *Ty
 	if typ.Provider != nil && typ.Provider != p.delegated {
 		p.here = slices.Insert(p.here, 0, typ.Provider)
 	}
+	if !simulated {
+		p.simulation = c.Simulated
+	}
 	out.Provider, out.Where = p, c.Where(caller, typ.Name)
+	if c.Served(typ.Name) {
+		out.Simulates = func(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
+			return c.Shelved(ctx, caller, typ.Name, identifier)
+		}
+	}
 	return &out
 }
 
@@ -96,6 +111,8 @@ type places struct {
 	delegated Provider   // decides by its list which resources are in emulators
 	here      []Provider // the first one creates what is not delegated, and all others have what they made earlier
 	lists     Provider
+
+	simulation Types // makes what the first one does not have the service for, if it has the type; nil if it simulates
 }
 
 // Call implements [Provider].
@@ -111,6 +128,9 @@ func (p places) Call(ctx context.Context, request Request) (Progress, error) {
 	}
 	for i, place := range p.here {
 		progress, err := place.Call(ctx, request)
+		if err == nil && request.Action == invoke.Create && progress.Simulable && p.simulation != nil {
+			return p.simulate(ctx, request, progress)
+		}
 		if err != nil || request.Action == invoke.Create || progress.ErrorCode != string(invoke.NotFound) {
 			return progress, err
 		}
@@ -119,6 +139,20 @@ func (p places) Call(ctx context.Context, request Request) (Progress, error) {
 		}
 	}
 	return first, nil
+}
+
+// simulate makes a create in the simulation that the service of this server does not have, if the simulation has the type.
+func (p places) simulate(ctx context.Context, request Request, refused Progress) (Progress, error) {
+	_, err := p.simulation.Type(ctx, request.Caller, request.Type, "")
+	var unknown *UnknownTypeError
+	switch provider, ok := p.simulation.(Provider); {
+	case errors.As(err, &unknown) || err == nil && !ok:
+		return refused, nil
+	case err != nil:
+		return Progress{}, err
+	default:
+		return provider.Call(ctx, request)
+	}
 }
 
 // ListResources implements [Lister].

@@ -43,6 +43,7 @@ func TestCatalogOrder(t *testing.T) {
 			Simulated:  listed{label: "simulated", names: []string{"all", "not-registered", "served", "named", "simulated"}, hint: "simulate it"},
 			Left:       []Types{listed{label: "left", names: []string{"all", "left"}}, listed{label: "rest", names: []string{"all", "left", "rest"}}},
 			Where:      nowhere,
+			Served:     func(string) bool { return false },
 			Preferred:  func(name string) bool { return name == "named" || name == "registered" || name == "missing" },
 		}
 	}
@@ -87,6 +88,9 @@ func (k *kept) Type(ctx context.Context, caller awswire.Caller, name, version st
 }
 
 func (k *kept) Call(_ context.Context, request Request) (Progress, error) {
+	if request.Action == invoke.Create && k.label == "builtin" && request.Identifier == "unserved" {
+		return Progress{Status: types.OperationStatusFailed, ErrorCode: "InvalidRequest", Message: k.label, Simulable: true}, nil
+	}
 	said, found := k.resources[request.Identifier]
 	switch {
 	case k.rows && !found && (request.Action != invoke.Create || len(k.names) == 0 || request.Callback != nil):
@@ -99,6 +103,7 @@ func (k *kept) Call(_ context.Context, request Request) (Progress, error) {
 
 // TestResourcesStay: a resource is found where it was made, whichever source has its type today.
 func TestResourcesStay(t *testing.T) {
+	shelved := map[string]string{"shelved": "", "twice": ""}
 	type options struct{ preferred, delegated, unserved bool }
 	catalog := func(o options) *Catalog {
 		both, made, served := []string{"both"}, []string{}, []string{}
@@ -113,7 +118,12 @@ func TestResourcesStay(t *testing.T) {
 			Registered: listed{}, Stacks: listed{}, Custom: listed{}, Delegated: delegated, Preferred: func(string) bool { return o.preferred },
 			Left:      []Types{&kept{listed: listed{label: "left", names: both}}},
 			Builtin:   &kept{listed: listed{label: "builtin", names: served}, resources: map[string]string{"served": "", "twice": ""}},
-			Simulated: &kept{listed: listed{label: "simulated", names: served}, resources: map[string]string{"shelved": "", "twice": ""}},
+			Simulated: &kept{listed: listed{label: "simulated", names: served}, resources: shelved},
+			Served:    func(name string) bool { return name == "both" },
+			Shelved: func(_ context.Context, _ awswire.Caller, typeName, identifier string) (bool, error) {
+				_, ok := shelved[identifier]
+				return typeName == "both" && ok, nil
+			},
 			Where: func(awswire.Caller, string) func(context.Context, string) (string, error) {
 				return func(context.Context, string) (string, error) { return "somewhere", nil }
 			},
@@ -137,12 +147,13 @@ func TestResourcesStay(t *testing.T) {
 		{options{unserved: true}, invoke.Update, "remote", "delegated"}, {options{unserved: true}, invoke.Create, "new", "left"},
 		// What an emulator has lost is not what has the same name here.
 		{options{delegated: true}, invoke.Delete, "twice", "delegated lost NotFound"},
+		{plain, invoke.Create, "unserved", "simulated"}, {options{preferred: true}, invoke.Create, "unserved", "simulated"},
 	} {
 		typ, err := catalog(test.options).Type(t.Context(), awswire.Caller{}, "both", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := Request{Action: test.action, Identifier: test.identifier}
+		request := Request{Action: test.action, Identifier: test.identifier, Type: "both"}
 		if test.identifier == "begun" {
 			request.Callback = []byte("{}")
 		}
@@ -153,5 +164,18 @@ func TestResourcesStay(t *testing.T) {
 		if where, err := typ.Where(t.Context(), test.identifier); err != nil || where != "somewhere" {
 			t.Errorf("%s, %v", where, err)
 		}
+		_, is := shelved[test.identifier]
+		if simulated, err := typ.Simulates(t.Context(), awswire.Caller{}, test.identifier); err != nil || simulated != is {
+			t.Errorf("%s is simulated: %t, %v", test.identifier, simulated, err)
+		}
+	}
+	unmatched := catalog(plain)
+	unmatched.Simulated = &kept{listed: listed{label: "simulated"}, resources: shelved}
+	typ, err := unmatched.Type(t.Context(), awswire.Caller{}, "both", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := typ.Provider.Call(t.Context(), Request{Action: invoke.Create, Identifier: "unserved", Type: "both"}); err != nil || p.Message != "builtin" || !p.Simulable {
+		t.Errorf("without a simulation of the type: %+v, %v", p, err)
 	}
 }

@@ -45,9 +45,21 @@ type Type struct {
 	// wherever its resources are shown, but not through the API.
 	Simulated bool
 
+	// Simulates reports whether a resource is simulated, for a type of which some resources may be and others not. It
+	// is nil for other types.
+	Simulates func(ctx context.Context, caller awswire.Caller, identifier string) (bool, error)
+
 	// Where says in which program a resource of the type is, for a type whose resources may be in another one
 	// than this server; "" for one that is not. It is nil for other types.
 	Where func(ctx context.Context, identifier string) (string, error)
+}
+
+// IsSimulated reports whether a resource of the type is simulated, or without an identifier a new one.
+func (t *Type) IsSimulated(ctx context.Context, caller awswire.Caller, identifier string) (bool, error) {
+	if t.Simulates == nil || identifier == "" {
+		return t.Simulated, nil
+	}
+	return t.Simulates(ctx, caller, identifier)
 }
 
 // Provisionable reports whether resources of the type can be in a stack: a registered type needs handlers for
@@ -157,6 +169,10 @@ type Progress struct {
 
 	ErrorCode string // of a FAILED operation: "NotFound", "Throttling"
 	Message   string // without secrets
+
+	// Simulable says of a CREATE that FAILED before anything was made that the provider does not have the service that
+	// it needs: if a simulation has the type, the resource is simulated instead.
+	Simulable bool
 
 	// Own means that Message is not a handler's but a sentence of the server, to be shown
 	// unchanged: a timeout, a deleted type, a dynamic reference that cannot be resolved.

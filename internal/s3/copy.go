@@ -101,6 +101,7 @@ func (s *Service) copyObject(q *s3Request) error {
 		if _, err := liveObject(ctx, tx, Location{from.Bucket, from.Key, from.Version}, q.w.Header()); err != nil {
 			return err
 		}
+		o.by = "Copy"
 		if to = b; from.Upload != "" {
 			// The row that is replaced may be the last that needs the parts: first the
 			// new one, under its own name, then the old one's end.

@@ -46,7 +46,7 @@ var bucketDocuments = []bucketDocument{
 	{noun: "BucketLifecycleConfiguration", sub: "lifecycle", root: "LifecycleConfiguration", missing: "NoSuchLifecycleConfiguration", message: "The lifecycle configuration does not exist"},
 	{noun: "BucketCors", sub: "cors", root: "CORSConfiguration", missing: "NoSuchCORSConfiguration", message: "The CORS configuration does not exist"},
 	{noun: "BucketLogging", sub: "logging", root: "BucketLoggingStatus", initial: `<BucketLoggingStatus xmlns="` + s3Namespace + `"/>`},
-	{noun: "BucketNotificationConfiguration", sub: "notification", root: "NotificationConfiguration", initial: `<NotificationConfiguration xmlns="` + s3Namespace + `"/>`},
+	{noun: "BucketNotificationConfiguration", sub: notification, root: "NotificationConfiguration", initial: `<NotificationConfiguration xmlns="` + s3Namespace + `"/>`},
 	{noun: "BucketAccelerateConfiguration", sub: "accelerate", root: "AccelerateConfiguration", initial: `<AccelerateConfiguration xmlns="` + s3Namespace + `"/>`},
 	{noun: "BucketRequestPayment", sub: "requestPayment", root: "RequestPaymentConfiguration", initial: `<RequestPaymentConfiguration xmlns="` + s3Namespace + `"><Payer>BucketOwner</Payer></RequestPaymentConfiguration>`},
 	{noun: "BucketAcl", sub: "acl", root: "AccessControlPolicy"},
@@ -58,6 +58,9 @@ var bucketDocuments = []bucketDocument{
 func ownershipControls(rule string) string {
 	return `<OwnershipControls xmlns="` + s3Namespace + `"><Rule><ObjectOwnership>` + rule + `</ObjectOwnership></Rule></OwnershipControls>`
 }
+
+// notification is the document of the events that a bucket sends.
+const notification = "notification"
 
 // s3DocumentOperations are the operations on the documents.
 var s3DocumentOperations = documentOperations()
@@ -195,6 +198,11 @@ func checkDocument(d bucketDocument, text []byte, h http.Header) (string, error)
 	}
 	if d.sub == "tagging" {
 		if _, err := parseTagging(text, 50); err != nil {
+			return "", err
+		}
+	}
+	if d.sub == notification {
+		if _, err := parseNotifications(text); err != nil {
 			return "", err
 		}
 	}

@@ -290,6 +290,7 @@ func (s *Service) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *b
 	if err := wholeChecksum(q, o, segments); err != nil {
 		return nil, err
 	}
+	o.by = "CompleteMultipartUpload"
 	if err := s.keep(ctx, tx, b, o); err != nil {
 		return nil, err
 	}

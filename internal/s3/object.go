@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -35,6 +36,8 @@ type objectRow struct {
 	Upload        string     `bun:"upload"` // "" where it is one blob
 	Attributes    attributes `bun:"attributes"`
 	ModifiedAt    store.Time `bun:"modified_at"`
+
+	by string // how it was made, in the words of events: "Copy"; "" is Put
 }
 
 // A segmentRow is one part of a multipart object.
@@ -133,7 +136,11 @@ func (s *Service) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objec
 	if _, err := tx.NewInsert().Model(o).Exec(ctx); err != nil {
 		return fmt.Errorf("keeping the object: %w", err)
 	}
-	return nil
+	event := "ObjectCreated:" + cmp.Or(o.by, "Put")
+	if o.Marker {
+		event = "ObjectRemoved:DeleteMarkerCreated"
+	}
+	return s.notify(ctx, tx, b, event, o)
 }
 
 // dropVersion deletes one version's row, and the segments that no object needs any more.
@@ -437,7 +444,10 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Loca
 		return gone, err
 	}
 	gone.marker = o.Marker
-	if err := dropVersion(ctx, tx, l); err != nil || !o.Latest {
+	if err := dropVersion(ctx, tx, l); err != nil {
+		return gone, err
+	}
+	if err := s.notify(ctx, tx, b, "ObjectRemoved:Delete", o); err != nil || !o.Latest {
 		return gone, err
 	}
 	_, err = tx.NewUpdate().Table("s3_objects").Set("latest = ?", true).Where("bucket = ? AND object_key = ?", l.Bucket, l.Key).

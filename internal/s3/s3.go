@@ -5,8 +5,8 @@
 //
 // The wire behavior is that of S3 for the operations that exist here, with its errors. What would change how S3 behaves and
 // is not done here (replication, websites, locks, customers' keys) is refused with NotImplemented. The owner of a bucket may do
-// everything, any other account nothing, whatever the bucket's policy says. Policies, access control lists, notifications
-// and lifecycle rules are stored and returned, not evaluated. It has all that templates and deploying clients were seen to need,
+// everything, any other account nothing, whatever the bucket's policy says. Policies, access control lists
+// and lifecycle rules are stored and returned, not evaluated; of notifications, those for functions are delivered (notify.go). It has all that templates and deploying clients were seen to need,
 // and should not grow: docs/decisions/0035-s3-of-our-own.md.
 //
 // # Where things are
@@ -56,6 +56,10 @@ type Config struct {
 	// MaxObject is the size in bytes that an object and an upload may have. Zero means 5 GiB.
 	MaxObject int64
 
+	// Notify has a function called with an event of a bucket, if the transaction commits. With nil, notifications are
+	// stored and returned only.
+	Notify func(ctx context.Context, tx *store.Tx, n Notification) error
+
 	Logger *slog.Logger  // of internal failures; nil: nowhere
 	NewID  func() string // ids, UUIDs in form; nil makes random ones
 }
@@ -67,11 +71,12 @@ type Service struct {
 	hosts     []string
 	maxObject int64
 	newID     func() string
+	notified  func(context.Context, *store.Tx, Notification) error
 }
 
 // New returns the service. It holds nothing that must be closed.
 func New(config Config) *Service {
-	s := &Service{store: config.Store, log: config.Logger, maxObject: config.MaxObject, newID: config.NewID}
+	s := &Service{store: config.Store, log: config.Logger, maxObject: config.MaxObject, newID: config.NewID, notified: config.Notify}
 	if config.Hosts == nil {
 		config.Hosts = defaultHosts
 	}

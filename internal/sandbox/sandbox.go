@@ -119,6 +119,9 @@ type Settings struct {
 type Runtime struct {
 	Roots []string // folders in which the interpreter is installed
 	Files []string // files and folders of this program; one that is a link is left out
+
+	// Opt is a folder of this program that the process sees as /opt, unless its interpreter is installed there. "" is none.
+	Opt string
 }
 
 // A Grant lets processes use a file or folder of this machine.

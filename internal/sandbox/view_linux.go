@@ -63,10 +63,26 @@ func plan(p policy, code, program string, r Runtime) (view, error) {
 			return view{}, err
 		}
 	}
+	v.opt(program, r)
 	v.mask()
 	known := systemMounts()
 	maps.DeleteFunc(v.mounts, func(target string, m inside.Mount) bool { return known[target] == m })
 	return view{inOrder(v.mounts), v.unseen}, nil
+}
+
+// opt shows a folder of this program at /opt.
+func (v *planner) opt(program string, r Runtime) {
+	const target = "/opt"
+	inUse := func(path string) bool { return path == target || within(path, target) }
+	if r.Opt == "" || inUse(program) || slices.ContainsFunc(r.Roots, inUse) {
+		return
+	}
+	for at := range v.mounts {
+		if at != target && inUse(at) {
+			return
+		}
+	}
+	v.mounts[target] = inside.Mount{Kind: inside.BindRO, Source: r.Opt, Target: target}
 }
 
 // A planner makes a plan.

@@ -180,6 +180,31 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanOpt: a folder of this program is at /opt, unless the interpreter is installed there.
+func TestPlanOpt(t *testing.T) {
+	p := house(t)
+	layer := p.in("home/work/lib")
+	for _, test := range []struct {
+		program string
+		runtime Runtime
+		want    bool
+	}{
+		{"", Runtime{}, false},
+		{"", Runtime{Opt: layer}, true},
+		{"", Runtime{Opt: layer, Roots: []string{"/optional"}}, true},
+		{"", Runtime{Opt: layer, Roots: []string{"/opt/python"}}, false},
+		{"/opt/bin/node", Runtime{Opt: layer}, false},
+	} {
+		seen, err := plan(p.policy(Settings{}), "", test.program, test.runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(seen.mounts, inside.Mount{Kind: inside.BindRO, Source: layer, Target: "/opt"}); got != test.want {
+			t.Errorf("%s %+v: %t, of %v", test.program, test.runtime, got, seen.mounts)
+		}
+	}
+}
+
 // TestPlanRefuses holds what is refused, and that the message says what to do.
 func TestPlanRefuses(t *testing.T) {
 	p := house(t)

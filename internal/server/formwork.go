@@ -45,7 +45,7 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListRetries":   {{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048}},
 			"ListDelegated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
-			"ListSimulated": {{Member: "TypeNames", Required: true, MinLength: 1, MaxLength: 500}},
+			"ListSimulated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
 			"SuggestType":   {{Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500}},
 		},
 	}
@@ -91,27 +91,40 @@ func importTypes(ctx context.Context, shelf *simulate.Shelf, in *ImportTypesInpu
 	return &ImportTypesOutput{TypeNames: names}, nil
 }
 
-// ListSimulatedInput asks which of some resource types are simulated.
+// ListSimulatedInput asks which of some resources are simulated. Without an identifier it asks for new ones.
 type ListSimulatedInput struct {
-	TypeNames []string
+	Resources []ResourceName
 }
 
-// ListSimulatedOutput names the types that are simulated.
+// ListSimulatedOutput names the resources that are simulated.
 type ListSimulatedOutput struct {
-	TypeNames []string
+	Resources []SimulatedResource
+}
+
+// A SimulatedResource is a resource that is simulated.
+type SimulatedResource struct {
+	TypeName   string
+	Identifier string
 }
 
 func listSimulated(ctx context.Context, types operation.Types, caller awswire.Caller, in *ListSimulatedInput) (*ListSimulatedOutput, error) {
-	out := &ListSimulatedOutput{TypeNames: []string{}}
-	for _, name := range in.TypeNames {
-		found, err := types.Type(ctx, caller, name, "")
+	out := &ListSimulatedOutput{Resources: []SimulatedResource{}}
+	for _, name := range in.Resources {
+		typeName, identifier := aws.ToString(name.TypeName), aws.ToString(name.Identifier)
+		found, err := types.Type(ctx, caller, typeName, "")
 		var unknown *operation.UnknownTypeError
 		switch {
 		case errors.As(err, &unknown):
+			continue
 		case err != nil:
 			return nil, err
-		case found.Simulated:
-			out.TypeNames = append(out.TypeNames, name)
+		}
+		simulated, err := found.IsSimulated(ctx, caller, identifier)
+		if err != nil {
+			return nil, err
+		}
+		if simulated {
+			out.Resources = append(out.Resources, SimulatedResource{typeName, identifier})
 		}
 	}
 	return out, nil

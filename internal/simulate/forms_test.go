@@ -244,17 +244,3 @@ func TestLongNames(t *testing.T) {
 		})
 	}
 }
-
-// TestRevisions: an identifier that counts goes on to the next one that is free, and the same create has its own.
-func TestRevisions(t *testing.T) {
-	source := strings.ReplaceAll(declared("AWS::ECS::TaskDefinition", map[string]string{"TaskDefinitionArn": `{"type": "string"}`, "Family": `writable {"type": "string"}`}, ""), "/properties/Id", "/properties/TaskDefinitionArn")
-	_, do := shelved(t, source)
-	family := map[string]any{"Family": "web"}
-	first, second := do(invoke.Create, "t1", "", family), do(invoke.Create, "t2", "", family)
-	if !strings.HasSuffix(first.Identifier, "task-definition/web:1") || !strings.HasSuffix(second.Identifier, "task-definition/web:2") {
-		t.Errorf("%s, %s", first.Identifier, second.Identifier)
-	}
-	if again := do(invoke.Create, "t2", "", family); again.Identifier != second.Identifier {
-		t.Errorf("the same create again: %s", again.Identifier)
-	}
-}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/uptrace/bun"
 
+	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -83,50 +85,106 @@ func (s *Shelf) Call(ctx context.Context, request operation.Request) (operation.
 	return progress, err
 }
 
-// maxAttempts bounds how many identifiers are made up for a resource until one is free, such as the next revision of a
-// task definition.
-const maxAttempts = 1000
+// maxAttempts bounds the attempts to find an identifier that is free, such as the next revision of a task definition.
+const maxAttempts = 1 << 20
+
+// A candidate is a new resource as one attempt makes it up. What it is taken by is nil if its identifier is free.
+type candidate struct {
+	model      map[string]any
+	identifier string
+	takenBy    *resourceRow
+}
 
 func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, takers takers) (operation.Progress, error) {
-	var model map[string]any
-	var identifier, before string
-	for attempt := 0; ; attempt++ {
-		model = completed(typ, request, s.config.Now(), takers, attempt)
-		var ok bool
-		if identifier, ok = identify(model, typ.PrimaryIdentifier); !ok {
-			return failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
-		}
-		if fault := unfit(identifier); fault != "" {
-			return failed("InvalidRequest", "The primary identifier of %s %s.", request.Type, fault), nil
-		}
-		mine, err := find(ctx, tx, request, identifier)
-		switch {
-		case err != nil:
-			return operation.Progress{}, err
-		case mine != nil && mine.Token == request.Token:
-			return succeeded(identifier, readable(typ, mine.model())), nil
-		case mine != nil && (identifier == before || attempt == maxAttempts):
-			return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier), nil
-		}
-		if before = identifier; mine == nil {
-			break
-		}
+	made, refusal, err := s.free(ctx, tx, typ, request, func(attempt int) map[string]any {
+		return completed(typ, request, s.config.Now(), takers, attempt)
+	})
+	switch {
+	case err != nil || refusal.Status != "":
+		return refusal, err
+	case made.takenBy != nil: // by an earlier call of the same create
+		return succeeded(made.takenBy.Identifier, readable(typ, made.takenBy.model())), nil
 	}
-	if fault := unfitKeys(typ, model); fault != "" {
+	if fault := unfitKeys(typ, made.model); fault != "" {
 		return failed("InvalidRequest", "An additional identifier of %s %s.", request.Type, fault), nil
 	}
-	if taken, err := s.claim(ctx, tx, typ, request, identifier, model); err != nil || taken != "" {
-		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
+	if taken, err := s.claim(ctx, tx, typ, request, made.identifier, made.model); err != nil || taken != "" {
+		return exists(request, taken), err
 	}
 	now := store.At(s.config.Now())
 	row := &resourceRow{
-		Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Identifier: identifier,
-		Token: request.Token, CreatedAt: now, UpdatedAt: now, Model: encode(model),
+		Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Identifier: made.identifier,
+		Token: request.Token, CreatedAt: now, UpdatedAt: now, Model: encode(made.model),
 	}
 	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 		return operation.Progress{}, fmt.Errorf("create a simulated %s: %w", request.Type, err)
 	}
-	return succeeded(identifier, readable(typ, model)), nil
+	return succeeded(made.identifier, readable(typ, made.model)), nil
+}
+
+// free is a candidate whose identifier is free, or the resource that an earlier call of the same create made. A create with the
+// number n in its identifier needs about 2·log2(n) attempts: doubled until one is free, and then halved until the one before
+// it is taken. The progress is a refusal if it has a status.
+func (s *Shelf) free(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, makeUp func(attempt int) map[string]any) (*candidate, operation.Progress, error) {
+	try := func(attempt int) (*candidate, operation.Progress, error) {
+		model := makeUp(attempt)
+		identifier, ok := identify(model, typ.PrimaryIdentifier)
+		if !ok {
+			return nil, failed("InvalidRequest", "The primary identifier of %s is not complete.", request.Type), nil
+		}
+		if fault := unfit(identifier); fault != "" {
+			return nil, failed("InvalidRequest", "The primary identifier of %s %s.", request.Type, fault), nil
+		}
+		row, err := find(ctx, tx, request, identifier)
+		return &candidate{model, identifier, row}, operation.Progress{}, err
+	}
+	first, refusal, err := try(0)
+	if err != nil || refusal.Status != "" || first.takenBy == nil || first.takenBy.Token == request.Token {
+		return first, refusal, err
+	}
+	if mine, err := madeWith(ctx, tx, request); err != nil || mine != nil {
+		return &candidate{takenBy: mine}, refusal, err
+	}
+	taken, open := 0, 1
+	found, refusal, err := try(open)
+	for err == nil && refusal.Status == "" && found.takenBy != nil {
+		if found.identifier == first.identifier || open >= maxAttempts {
+			return nil, exists(request, first.identifier), nil
+		}
+		taken, open = open, 2*open
+		found, refusal, err = try(open)
+	}
+	for err == nil && refusal.Status == "" && open-taken > 1 {
+		middle := taken + (open-taken)/2
+		var between *candidate
+		if between, refusal, err = try(middle); err != nil || refusal.Status != "" {
+			break
+		}
+		if between.takenBy == nil {
+			found, open = between, middle
+		} else {
+			taken = middle
+		}
+	}
+	return found, refusal, err
+}
+
+// madeWith is the resource that a create with the same token made, nil if there is none.
+func madeWith(ctx context.Context, tx *store.Tx, request operation.Request) (*resourceRow, error) {
+	var rows []resourceRow
+	err := tx.NewSelect().Model(&rows).
+		Where("account = ? AND region = ? AND type_name = ? AND token = ?", request.Caller.Account, request.Caller.Region, request.Type, request.Token).Limit(1).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for a simulated %s: %w", request.Type, err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return &rows[0], nil
+}
+
+func exists(request operation.Request, identifier string) operation.Progress {
+	return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, identifier)
 }
 
 // unfit says why an identifier cannot be kept, "" if it can.
@@ -221,7 +279,7 @@ func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return failed("InvalidRequest", "An additional identifier of %s %s.", request.Type, fault), nil
 	}
 	if taken, err := s.claim(ctx, tx, typ, request, row.Identifier, model); err != nil || taken != "" {
-		return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", request.Type, taken), err
+		return exists(request, taken), err
 	}
 	row.Model, row.UpdatedAt = encode(model), store.At(s.config.Now())
 	if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
@@ -349,6 +407,18 @@ func find(ctx context.Context, db bun.IDB, request operation.Request, identifier
 		return nil, fmt.Errorf("look for a simulated %s: %w", request.Type, err)
 	}
 	return row, nil
+}
+
+// Has reports whether a resource is a simulated one. The identifier may be the last part of the primary one.
+func (s *Shelf) Has(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error) {
+	last := "|" + identifier
+	found, err := s.config.Store.Read().NewSelect().Model((*resourceRow)(nil)).
+		Where("account = ? AND region = ? AND type_name = ?", caller.Account, caller.Region, typeName).
+		Where("identifier = ? OR substr(identifier, length(identifier) - ?) = ?", identifier, utf8.RuneCountInString(identifier), last).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for a simulated %s: %w", typeName, err)
+	}
+	return found, nil
 }
 
 func (r *resourceRow) model() map[string]any {

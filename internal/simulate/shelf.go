@@ -42,8 +42,8 @@ type Shelf struct {
 	config Config
 
 	mu     sync.Mutex
-	parsed map[string]*entry // by hash of the document
-	takers map[string]takers // by the beginning of the names of a service's types, "AWS::EC2::"
+	parsed map[string]*entry  // by hash of the document
+	takers map[string]reading // by the beginning of the names of a service's types, "AWS::EC2::"
 }
 
 // maxParsed bounds the schemas that are kept parsed.
@@ -60,7 +60,7 @@ func New(config Config) *Shelf {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Shelf{config: config, parsed: map[string]*entry{}, takers: map[string]takers{}}
+	return &Shelf{config: config, parsed: map[string]*entry{}, takers: map[string]reading{}}
 }
 
 // A publishedRow is an imported schema. It belongs to no account.
@@ -114,9 +114,6 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 	if err != nil {
 		return nil, nil, err
 	}
-	s.mu.Lock()
-	clear(s.takers)
-	s.mu.Unlock()
 	return names, nil, nil
 }
 

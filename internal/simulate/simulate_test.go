@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,104 @@ func TestLife(t *testing.T) {
 			for _, action := range []invoke.Action{invoke.Read, invoke.Update, invoke.Delete} {
 				if p := call(t, typ, request(action, "t5", name, nil)); p.ErrorCode != "NotFound" {
 					t.Errorf("%s after the delete: %+v", action, p)
+				}
+			}
+		})
+	}
+}
+
+// TestRevisions: the number in an identifier is the next one, which takes few attempts, and the same create finds its own
+// resource again although others took the numbers around it.
+func TestRevisions(t *testing.T) {
+	source := declared("AWS::ECS::TaskDefinition", map[string]string{"TaskDefinitionArn": `{"type": "string"}`, "Family": `writable {"type": "string"}`}, "")
+	_, do := shelved(t, strings.ReplaceAll(source, "/properties/Id", "/properties/TaskDefinitionArn"))
+	create := func(token string) string {
+		t.Helper()
+		p := do(invoke.Create, token, "", map[string]any{"Family": "web"})
+		if p.Status != types.OperationStatusSuccess {
+			t.Fatalf("%+v", p)
+		}
+		return strings.TrimPrefix(p.Identifier, "arn:aws:ecs:eu-west-1:111122223333:task-definition/web:")
+	}
+	var identifiers []string
+	for n := range 20 {
+		revision := create("token-" + strconv.Itoa(n))
+		if revision != strconv.Itoa(n+1) {
+			t.Fatalf("the revision after %d is %s", n, revision)
+		}
+		identifiers = append(identifiers, "arn:aws:ecs:eu-west-1:111122223333:task-definition/web:"+revision)
+	}
+	if again := create("token-12"); again != "13" {
+		t.Errorf("the create of revision 13 again: %s", again)
+	}
+	for _, n := range []int{3, 7, 15} { // what the search looks at
+		if p := do(invoke.Delete, "d", identifiers[n], nil); p.Status != types.OperationStatusSuccess {
+			t.Fatalf("%+v", p)
+		}
+	}
+	if again := create("token-12"); again != "13" {
+		t.Errorf("the create of revision 13 again, after others are gone: %s", again)
+	}
+}
+
+// TestTakersOfOtherNodes: the patterns that other types of a service ask for are read again when another node has imported one.
+func TestTakersOfOtherNodes(t *testing.T) {
+	place := fixtures.Place{Dir: t.TempDir()}
+	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	node := func() *simulate.Shelf {
+		return simulate.New(simulate.Config{Store: opened, Patterns: []string{"Acme::*"}})
+	}
+	one, two := node(), node()
+	add := func(shelf *simulate.Shelf, text string) {
+		t.Helper()
+		if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "s.json", Text: []byte(text)}}); err != nil || len(problems) > 0 {
+			t.Fatal(err, problems)
+		}
+	}
+	create := func(token string) string {
+		t.Helper()
+		typ, err := one.Type(t.Context(), caller, "Acme::Mail::Box", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := call(t, typ, operation.Request{Caller: caller, Action: invoke.Create, Token: token, Type: typ.Name, StackName: "Stack", LogicalID: "Thing"})
+		return p.Identifier
+	}
+	add(one, declared("Acme::Mail::Box", map[string]string{"Id": `{"type": "string"}`}, ""))
+	if id := create("t1"); strings.HasPrefix(id, "box-") {
+		t.Fatalf("the identifier is %s already", id)
+	}
+	add(two, declared("Acme::Mail::Letter", map[string]string{"BoxId": `writable {"type": "string", "pattern": "^box-[0-9a-f]{17}$"}`, "Id": `{"type": "string"}`}, ""))
+	if id := create("t2"); !strings.HasPrefix(id, "box-") {
+		t.Errorf("the identifier is %s, which the type that another node imported refuses", id)
+	}
+}
+
+func TestHas(t *testing.T) {
+	for _, place := range fixtures.Stores(t) {
+		t.Run(place.Name, func(t *testing.T) {
+			shelf, typ := imported(t, place)
+			call(t, typ, request(invoke.Create, "t1", "", map[string]any{"QueueName": "one"}))
+			two := strings.Replace(strings.Replace(queue, "Queue\"", "Pair\"", 1), `["/properties/QueueName"],`, `["/properties/QueueName", "/properties/Delay"],`, 1)
+			if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "pair.json", Text: []byte(two)}}); err != nil || len(problems) > 0 {
+				t.Fatal(problems, err)
+			}
+			pair, err := shelf.Type(t.Context(), caller, "Acme::Mail::Pair", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			create := request(invoke.Create, "t2", "", map[string]any{"QueueName": "two", "Delay": 17})
+			create.Type = pair.Name
+			call(t, pair, create)
+			for of, want := range map[[2]string]bool{
+				{typ.Name, "one"}: true, {typ.Name, "ne"}: false, {typ.Name, "two"}: false, {pair.Name, "two|17"}: true, {pair.Name, "17"}: true, {pair.Name, "7"}: false,
+			} {
+				if got, err := shelf.Has(t.Context(), caller, of[0], of[1]); err != nil || got != want {
+					t.Errorf("%v: %t, %v", of, got, err)
 				}
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/uptrace/bun"
+
 	"github.com/formwork-dev/formwork/internal/schema"
 )
 
@@ -19,32 +21,46 @@ type takers map[string][]string
 // maxPatterns bounds the patterns of one name.
 const maxPatterns = 8
 
-// takersOf are those of the types of one service, whose schemas are read once.
+// A reading is the takers of a service, and the hashes of the schemas that they were read from.
+type reading struct {
+	hashes []string
+	takers takers
+}
+
+// takersOf are those of the types of one service. Their schemas are read again only if one of them was imported since, be it by
+// another node.
 func (s *Shelf) takersOf(ctx context.Context, typeName string) (takers, error) {
 	end := strings.LastIndex(typeName, "::")
 	if end < 0 {
 		return nil, nil
 	}
 	service := typeName[:end+len("::")]
-	s.mu.Lock()
-	found, known := s.takers[service]
-	s.mu.Unlock()
-	if known {
-		return found, nil
-	}
 	var rows []publishedRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Order("type_name").Scan(ctx)
-	if err != nil {
+	types := func() *bun.SelectQuery {
+		return s.config.Store.Read().NewSelect().Model(&rows).Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Order("type_name")
+	}
+	var hashes []string
+	if err := types().Column("hash").Scan(ctx, &hashes); err != nil {
 		return nil, fmt.Errorf("read the published types of %s: %w", strings.TrimSuffix(service, "::"), err)
 	}
-	found = takers{}
+	s.mu.Lock()
+	last := s.takers[service]
+	s.mu.Unlock()
+	if slices.Equal(last.hashes, hashes) {
+		return last.takers, nil
+	}
+	if err := types().Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the published types of %s: %w", strings.TrimSuffix(service, "::"), err)
+	}
+	now := reading{takers: takers{}}
 	for i := range rows {
-		found.read([]byte(rows[i].Schema))
+		now.hashes = append(now.hashes, rows[i].Hash)
+		now.takers.read([]byte(rows[i].Schema))
 	}
 	s.mu.Lock()
-	s.takers[service] = found
+	s.takers[service] = now
 	s.mu.Unlock()
-	return found, nil
+	return now.takers, nil
 }
 
 // A taker is what is read of the schema of a property.

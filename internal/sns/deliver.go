@@ -20,7 +20,7 @@ type deliveryRow struct {
 	bun.BaseModel `bun:"table:sns_deliveries"`
 
 	Seq          int64  `bun:"seq,pk,autoincrement"`
-	Subscription string `bun:"subscription"` // its ARN
+	Subscription string `bun:"subscription"` // its ARN, or the source of events of another service
 	Endpoint     string `bun:"endpoint"`     // ARN of the function
 	AccessKey    string `bun:"access_key"`   // of the caller who published
 	Event        string `bun:"event" seal:"sns_deliveries.event"`
@@ -65,6 +65,16 @@ func (s *Service) Publish(ctx context.Context, tx *store.Tx, caller awswire.Call
 	return id, tx.WakeAll(ctx, wakeKind, arns, time.Time{})
 }
 
+// Deliver has a function called with an event of another service, if the transaction commits: at least once, and in the order of
+// the events from the same source, which is in the form of an ARN.
+func (s *Service) Deliver(ctx context.Context, tx *store.Tx, source, function string, event []byte) error {
+	row := &deliveryRow{Subscription: source, Endpoint: function, Event: string(event)}
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return fmt.Errorf("deliver an event: %w", err)
+	}
+	return tx.WakeAll(ctx, wakeKind, []string{source}, time.Time{})
+}
+
 // deliver invokes the function of a subscription with the events that wait for it, one after the other.
 // A function that fails does not get the event again: on AWS, that is a matter of its own retries.
 func (s *Service) deliver(ctx context.Context, subscription string) (time.Time, error) {
@@ -80,7 +90,7 @@ func (s *Service) deliver(ctx context.Context, subscription string) (time.Time, 
 		case ctx.Err() != nil: // the next start delivers it
 			return time.Time{}, ctx.Err()
 		case err != nil:
-			s.config.Logger.WarnContext(ctx, "a function that subscribes to a topic failed", "subscription", subscription, "function", row.Endpoint)
+			s.config.Logger.WarnContext(ctx, "a function failed that gets the events of a topic or bucket", "source", subscription, "function", row.Endpoint)
 		}
 		if err := s.remove(ctx, row); err != nil {
 			return time.Time{}, err
@@ -114,14 +124,14 @@ func (s *Service) remove(ctx context.Context, row *deliveryRow) error {
 
 // giveUp drops the events of a subscription that can never be delivered.
 func (s *Service) giveUp(ctx context.Context, subscription, reason string) error {
-	s.config.Logger.ErrorContext(ctx, "the messages of a subscription are dropped", "subscription", subscription, "error", reason)
+	s.config.Logger.ErrorContext(ctx, "the events of a topic or bucket are dropped", "source", subscription, "error", reason)
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.NewDelete().Model((*deliveryRow)(nil)).Where("subscription = ?", subscription).Exec(ctx)
 		return err
 	})
 }
 
-// placeOf is the place of a subscription or a topic.
+// placeOf is the place of a subscription, a topic or another source of events.
 func placeOf(arn string) awswire.Place {
 	parts := strings.SplitN(arn, ":", 6) // of topicARN
 	return awswire.Place{Account: parts[4], Region: parts[3]}

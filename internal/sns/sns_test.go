@@ -235,3 +235,36 @@ func testTopics(t *testing.T, s *Service, done calls) {
 }
 
 func second[A any](_ A, err error) error { return err }
+
+// TestDeliver: events of other services reach a function in order, each once the transaction is committed.
+func TestDeliver(t *testing.T) {
+	done := make(calls, 10)
+	eachService(t, done, func(t *testing.T, s *Service) {
+		if err := s.config.Store.Work(t.Context(), s.Workers()); err != nil {
+			t.Fatal(err)
+		}
+		undone := errors.New("undone")
+		err := s.config.Store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+			if err := s.Deliver(ctx, tx, "arn:aws:s3:eu-west-1:123456789012:box:f", function, []byte("never")); err != nil {
+				return err
+			}
+			return undone
+		})
+		if !errors.Is(err, undone) {
+			t.Fatal(err)
+		}
+		for _, event := range []string{"one", "two"} {
+			err := s.config.Store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				return s.Deliver(ctx, tx, "arn:aws:s3:eu-west-1:123456789012:box:f", function, []byte(event))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []string{"one", "two"} {
+			if got := <-done; got != function+" "+want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	})
+}

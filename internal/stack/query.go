@@ -318,9 +318,12 @@ func (e *Engine) markTypes(ctx context.Context, caller awswire.Caller, resources
 			known[x.Type] = typ
 		}
 		if typ != nil {
-			x.Simulated, x.DefaultVersion = typ.Simulated, typ.Version
+			x.DefaultVersion = typ.Version
+			var err error
+			if x.Simulated, err = typ.IsSimulated(ctx, caller, x.PhysicalID); err != nil {
+				return err
+			}
 			if typ.Where != nil && x.PhysicalID != "" {
-				var err error
 				if x.Where, err = typ.Where(ctx, x.PhysicalID); err != nil {
 					return err
 				}

@@ -305,7 +305,7 @@ func TestResourceRefusals(t *testing.T) {
 			changes object
 			message string
 		}{
-			"service-managed":  {object{"PermissionModel": "SERVICE_MANAGED"}, "requires AWS Organizations, which this server does not support; use SELF_MANAGED"},
+			"service-managed":  {object{"PermissionModel": "SERVICE_MANAGED"}, "requires AWS Organizations, which this server does not support; use SELF_MANAGED, or start cfn serve with --simulate AWS::CloudFormation::StackSet"},
 			"auto-deployment":  {object{"AutoDeployment": object{"Enabled": true}}, "AutoDeployment is not supported"},
 			"its dependencies": {object{"AutoDeployment": object{"DependsOn": list{"arn"}}}, "AutoDeployment is not supported"},
 			"delegated":        {object{"CallAs": "DELEGATED_ADMIN"}, "You can only operate on SERVICE_MANAGED StackSets as a delegated administrator"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/submit"
 )
 
 // covered are what coverage counts.
@@ -98,7 +99,11 @@ func (l *loaded) ifs(v *document.Value) map[string]string {
 // learnKinds asks the server which types of a case are simulated.
 func (r *runner) learnKinds(ctx context.Context) error {
 	s := r.job.seen
-	simulated, err := r.cloud.remote.Simulated(ctx, sortedKeys(s.kinds))
+	var names []submit.ResourceName
+	for _, typeName := range sortedKeys(s.kinds) {
+		names = append(names, submit.ResourceName{TypeName: typeName})
+	}
+	simulated, err := r.cloud.remote.Simulated(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -110,8 +115,8 @@ func (r *runner) learnKinds(ctx context.Context) error {
 			}
 		}
 	}
-	for _, typeName := range simulated {
-		s.kinds[typeName] = "simulated"
+	for _, of := range simulated {
+		s.kinds[of.TypeName] = "simulated"
 	}
 	for _, request := range r.job.suite.extensions {
 		if s.kinds[request.TypeName] != "" {

@@ -56,18 +56,26 @@ func (r *Remote) importTypes(ctx context.Context, schemas []TypeSchema) ([]strin
 	return out.TypeNames, err
 }
 
-// Simulated returns which of some resource types a local server simulates. On AWS none is.
-func (r *Remote) Simulated(ctx context.Context, typeNames []string) ([]string, error) {
-	if r.server == nil || len(r.server.Simulate) == 0 {
+// A ResourceName names a resource of a local server.
+type ResourceName struct {
+	TypeName   string `json:"TypeName"`
+	Identifier string `json:"Identifier,omitempty"`
+}
+
+// Simulated returns which of some resources a local server simulates. On AWS none is.
+func (r *Remote) Simulated(ctx context.Context, resources []ResourceName) ([]ResourceName, error) {
+	if r.server == nil {
 		return nil, nil
 	}
-	var out []string
-	for part := range slices.Chunk(typeNames, 500) {
-		var found namedTypes
-		if err := r.formwork(ctx, "ListSimulated", map[string]any{"TypeNames": part}, &found); err != nil {
+	var out []ResourceName
+	for part := range slices.Chunk(resources, 500) {
+		var found struct {
+			Resources []ResourceName `json:"Resources"`
+		}
+		if err := r.formwork(ctx, "ListSimulated", map[string]any{"Resources": part}, &found); err != nil {
 			return nil, err
 		}
-		out = append(out, found.TypeNames...)
+		out = append(out, found.Resources...)
 	}
 	return out, nil
 }

@@ -262,8 +262,70 @@ func (s *Scope) Needs(r *Resource) []string {
 			out = appendNew(out, d.Name)
 		}
 	}
+	if bucket := s.implied()[r.LogicalID]; bucket != "" {
+		out = appendNew(out, bucket)
+	}
 	slices.Sort(out)
 	return out
+}
+
+// findImplied returns the buckets that bucket policies need although they do not refer to them: both have the name of the bucket in
+// the same words, such as the same Fn::Sub. On AWS the policy waits for the bucket. A bucket that needs its policy is left out.
+func (s *Scope) findImplied() map[string]string {
+	const bucketType, policyType = "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
+	active := s.ActiveResources()
+	buckets := map[string]string{} // by name, as written
+	for _, r := range active {
+		if name := r.Properties.Get("BucketName"); r.Type == bucketType && name != nil {
+			buckets[string(name.AppendJSON(nil))] = r.LogicalID
+		}
+	}
+	out := map[string]string{}
+	var graph map[string][]string
+	for _, r := range active {
+		name := r.Properties.Get("Bucket")
+		if r.Type != policyType || name == nil || len(buckets) == 0 {
+			continue
+		}
+		bucket := buckets[string(name.AppendJSON(nil))]
+		if bucket == "" {
+			continue
+		}
+		if graph == nil {
+			graph = map[string][]string{}
+			for _, r := range active {
+				for _, d := range s.Dependencies(r) {
+					if d.OnResource() {
+						graph[r.LogicalID] = appendNew(graph[r.LogicalID], d.Name)
+					}
+				}
+			}
+		}
+		if !reaches(graph, bucket, r.LogicalID) {
+			out[r.LogicalID] = bucket
+			graph[r.LogicalID] = appendNew(graph[r.LogicalID], bucket)
+		}
+	}
+	return out
+}
+
+// reaches reports whether a node of a graph needs another one.
+func reaches(graph map[string][]string, from, to string) bool {
+	seen := map[string]bool{from: true}
+	for open := []string{from}; len(open) > 0; {
+		node := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, need := range graph[node] {
+			if need == to {
+				return true
+			}
+			if !seen[need] {
+				seen[need] = true
+				open = append(open, need)
+			}
+		}
+	}
+	return false
 }
 
 // ConditionParameters returns the parameters that a condition depends on, sorted.

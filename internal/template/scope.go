@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/formwork-dev/formwork/internal/document"
 )
@@ -39,6 +40,7 @@ type Scope struct {
 	secret     map[string]bool // conditions that depend on a NoEcho parameter
 	deciding   map[string]bool // conditions that are being computed; empty afterwards
 	budget     *Budget
+	implied    func() map[string]string // see [Scope.findImplied]
 }
 
 // References resolve values outside of a template. Each method reports whether the value is
@@ -99,6 +101,7 @@ func newScope(t *Template, in ScopeInput) *Scope {
 	if s.budget == nil {
 		s.budget = NewBudget()
 	}
+	s.implied = sync.OnceValue(s.findImplied)
 	if in.Parameters != nil {
 		for _, b := range in.Parameters.Bound {
 			s.values[b.Key] = b

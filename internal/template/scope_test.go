@@ -268,6 +268,45 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestPoliciesWaitForTheirBuckets: a bucket policy waits for the bucket whose name it has in the same words.
+func TestPoliciesWaitForTheirBuckets(t *testing.T) {
+	const template = `
+Parameters: {App: {Type: String, Default: a}}
+Resources:
+  Policy: {Type: "AWS::S3::BucketPolicy", Properties: {Bucket: !Sub "${App}-x", PolicyDocument: {}}}
+  Cyclic: {Type: "AWS::S3::BucketPolicy", Properties: {Bucket: needy, PolicyDocument: {}}}
+  Other: {Type: "AWS::S3::BucketPolicy", Properties: {Bucket: !Sub "${App}-y", PolicyDocument: {}}}
+  Away: {Type: "AWS::S3::BucketPolicy", Properties: {Bucket: off, PolicyDocument: {}}}
+  Nameless: {Type: "AWS::S3::BucketPolicy"}
+  Topic: {Type: "AWS::SNS::Topic", Properties: {TopicName: !Ref Policy, BucketName: !Sub "${App}-y"}}
+  Bucket: {Type: "AWS::S3::Bucket", Properties: {BucketName: !Sub "${App}-x"}}
+  Between: {Type: "AWS::SNS::Topic", DependsOn: Cyclic}
+  Needy: {Type: "AWS::S3::Bucket", DependsOn: Between, Properties: {BucketName: needy}}
+  Off: {Type: "AWS::S3::Bucket", Condition: IsOff, Properties: {BucketName: off}}
+Conditions: {IsOff: !Equals [a, b]}
+`
+	parsed, err := Parse("t.yaml", []byte(template), ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := parsed.Bind(t.Context(), BindInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope, err := parsed.NewScope(ScopeInput{Parameters: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{"Policy": {"Bucket"}, "Cyclic": nil, "Other": nil, "Away": nil, "Nameless": nil, "Topic": {"Policy"}} {
+		if needs := scope.Needs(parsed.Resource(name)); !slices.Equal(needs, want) {
+			t.Errorf("%s needs %v, want %v", name, needs, want)
+		}
+	}
+	if _, err := scope.Order(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOutputs(t *testing.T) {
 	parsed, err := Parse("t", []byte(`{"Resources": {"Old": {"Type": "T"}, "New": {"Type": "T"}}, "Outputs": {
 		"A": {"Value": {"Ref": "Old"}, "Description": "d", "Export": {"Name": {"Fn::Sub": "${AWS::StackName}:a"}}},
