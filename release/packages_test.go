@@ -218,6 +218,7 @@ func TestNPM(t *testing.T) {
 		if err := os.MkdirAll(app, 0o755); err != nil {
 			t.Fatal(err)
 		}
+		r.write(filepath.Join(app, "package.json"), "{}") // otherwise npm installs into a folder above that has one
 		r.sh(app, `node "$NPM" install --silent `+test.options+` formwork-cfn`)
 		got, err := os.ReadFile(filepath.Join(app, "node_modules/formwork-cfn/bin/cfn"))
 		if err != nil || bytes.Equal(got, files["cfn"]) != test.replaced {
