@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os/exec"
 	"path"
@@ -299,7 +298,7 @@ func (c *app) suiteReport(summary *stacktest.Summary, format, file string) error
 		}
 		return nil
 	}
-	var out io.Writer = c.Stdout
+	out := c.Stdout
 	if c.format == "json" {
 		out = c.Stderr
 	}

@@ -69,11 +69,8 @@ service returned an error.`,
 			if len(files) == 0 {
 				return &usageError{command: cmd, message: "missing argument: FILE", hint: "pass the template to check"}
 			}
-			switch {
-			case o.against != "" && len(files) > 1:
-				return &usageError{command: cmd, message: "option --against: expected one FILE", hint: "check the template of each stack by itself"}
-			case o.against == "" && o.enforce:
-				return &usageError{command: cmd, message: "option --enforce-context: requires --against", hint: "pass --against STACK"}
+			if err := o.check(cmd, files); err != nil {
+				return err
 			}
 			supplied, err := suppliedParameters(cmd, o.parameters)
 			if err != nil {
@@ -112,6 +109,17 @@ type checkOptions struct {
 	enforce             bool
 	remote              remoteOptions
 	modules             moduleOptions
+}
+
+// check checks the combination of options.
+func (o *checkOptions) check(cmd *cobra.Command, files []string) error {
+	switch {
+	case o.against != "" && len(files) > 1:
+		return &usageError{command: cmd, message: "option --against: expected one FILE", hint: "check the template of each stack by itself"}
+	case o.against == "" && o.enforce:
+		return &usageError{command: cmd, message: "option --enforce-context: requires --against", hint: "pass --against STACK"}
+	}
+	return nil
 }
 
 // suppliedParameters reads the values of --parameter.

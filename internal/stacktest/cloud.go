@@ -159,9 +159,9 @@ func (c *cloud) give(ctx context.Context) error {
 	outputs := map[string]any{}
 	for _, section := range c.suite.suite.Given {
 		for i, m := range section.Value.Distinct() {
-			id, value := fmt.Sprintf("%s%d", section.Key, i), any(nil)
-			text, ok := scalar(m.Value)
-			switch value = text; {
+			id := fmt.Sprintf("%s%d", section.Key, i)
+			value, ok := scalar(m.Value)
+			switch {
 			case section.Key == "exports":
 				outputs[id] = map[string]any{"Value": value, "Export": map[string]any{"Name": m.Key}}
 			case section.Key == "ssm":

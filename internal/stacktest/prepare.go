@@ -124,7 +124,9 @@ func (p *prepared) build(ctx context.Context, config *Config, r *reader, typeNam
 
 // load reads a template.
 func (p *prepared) load(ctx context.Context, config *Config, r *reader, of source) error {
-	shown, body, err := config.Shown(p.path(of.File)), []byte(nil), error(nil)
+	shown := config.Shown(p.path(of.File))
+	var body []byte
+	var err error
 	if of.CDK != "" {
 		shown = config.Shown(p.path(of.CDK)) + ": template of the app"
 		body, err = synthesized(ctx, config, p.path(of.CDK), of.Stack)

@@ -10,9 +10,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/document"
 )
 
-// words of a step that are not its action.
-var stepWords = []string{"name", "expect", "fail", "delay"}
-
 func (r *reader) steps(v *document.Value) (out []*Step) {
 	kill, killAt := "", diag.Range{}
 	for _, item := range r.items(v, "steps") {

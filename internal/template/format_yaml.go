@@ -124,7 +124,7 @@ func yamlText(s string) string {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	var b strings.Builder
-	for _, part := range strings.SplitAfterN(string((&document.Value{Kind: document.String, Text: s}).AppendJSON(nil)), "", -1) {
+	for _, part := range strings.SplitAfter(string((&document.Value{Kind: document.String, Text: s}).AppendJSON(nil)), "") {
 		r, _ := utf8.DecodeRuneInString(part)
 		if r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
 			const digits = "0123456789abcdef"
