@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // takers are the patterns of the properties that take the attributes of other resources, by the name of the property:
@@ -33,7 +34,7 @@ func (s *Shelf) takersOf(ctx context.Context, typeName string) (takers, error) {
 		return found, nil
 	}
 	var rows []publishedRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Order("type_name").Scan(ctx)
+	err := store.List(ctx, s.config.Store.Read(), &rows, "WHERE type_name >= ? AND type_name < ? ORDER BY type_name", service, service+"\x7f")
 	if err != nil {
 		return nil, fmt.Errorf("read the published types of %s: %w", strings.TrimSuffix(service, "::"), err)
 	}
