@@ -133,7 +133,8 @@ func (s *scanner) aim(targets []any, row reflect.Value) {
 // An inList is the argument of an IN, see [In].
 type inList []any
 
-// In is the argument of a condition such as "name IN (?)". A column is in no empty list.
+// In is the argument of a condition such as "name IN (?)". An empty list is NULL: neither IN nor
+// NOT IN is true of it.
 func In[T any](values []T) any {
 	out := make(inList, len(values))
 	for i, value := range values {
