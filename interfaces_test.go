@@ -23,7 +23,8 @@ var alone = map[string]string{
 	"registry.Functions":    "the border to the processes of handlers",
 	"stackset.Stacks":       "stacks that stay in progress, fail or lose an answer as the test says",
 	"store.Sealer":          "package seal keeps its key in the store, so that it is on a higher floor",
-	"store.beginner":        "its implementations are types of bun",
+	"store.beginner":        "its implementations are types of database/sql",
+	"store.conn":            "its implementations are types of database/sql",
 	"store.texter":          "its implementations are [store.JSON] of any type",
 	"template.Macros":       "package template does no I/O",
 }

@@ -316,7 +316,7 @@ func (k *killing) end() {
 		"a wake-up for nothing":                      `SELECT count(*) FROM wakeups WHERE kind IN ('registration', 'test')`,
 	} {
 		var n int
-		if err := db.Read().NewRaw(query).Scan(k.t.Context(), &n); err != nil {
+		if err := store.Query(k.t.Context(), db.Read(), &n, query); err != nil {
 			k.t.Fatalf("%s: %v", what, err)
 		}
 		if n != 0 {
@@ -324,7 +324,7 @@ func (k *killing) end() {
 		}
 	}
 	var hashes []string
-	err = db.Read().NewRaw(`SELECT package_hash FROM type_versions UNION SELECT report_hash FROM test_runs WHERE report_hash <> '' UNION SELECT hash FROM s3_segments`).Scan(k.t.Context(), &hashes)
+	err = store.Query(k.t.Context(), db.Read(), &hashes, "SELECT package_hash FROM type_versions UNION SELECT report_hash FROM test_runs WHERE report_hash <> '' UNION SELECT hash FROM s3_segments")
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		k.t.Fatal(err)
 	}
@@ -334,8 +334,8 @@ func (k *killing) end() {
 		}
 	}
 	var versions, runs int
-	_ = db.Read().NewRaw(`SELECT count(*) FROM type_versions`).Scan(k.t.Context(), &versions)
-	_ = db.Read().NewRaw(`SELECT count(*) FROM test_runs`).Scan(k.t.Context(), &runs)
+	_ = store.Query(k.t.Context(), db.Read(), &versions, "SELECT count(*) FROM type_versions")
+	_ = store.Query(k.t.Context(), db.Read(), &runs, "SELECT count(*) FROM test_runs")
 	litter := litterOf(k.options.Dir)
 	k.t.Logf("%d answers, %d versions, %d tests, %d blobs; left over: %v", k.answers, versions, runs, len(hashes), litter)
 	if len(litter) > 0 {

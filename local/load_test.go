@@ -41,15 +41,13 @@ func filled(b *testing.B, n int) serverOptions {
 	err = s.Write(b.Context(), func(ctx context.Context, tx *store.Tx) error {
 		for i := range n {
 			id := fmt.Sprintf("load-%06d", i)
-			_, err := tx.NewRaw(`INSERT INTO types (id, account, region, kind, type_name, default_version, next_version, deprecated, created_at, updated_at, row_version)
-				VALUES (?, ?, ?, 'RESOURCE', ?, 1, 2, ?, 1, 1, 1)`, id, account, region, fmt.Sprintf("Acme::Load::T%05d", i), false).Exec(ctx)
+			_, err := store.Exec(ctx, tx, "INSERT INTO types (id, account, region, kind, type_name, default_version, next_version, deprecated, created_at, updated_at, row_version)\n\t\t\t\tVALUES (?, ?, ?, 'RESOURCE', ?, 1, 2, ?, 1, 1, 1)",
+				id, account, region, fmt.Sprintf("Acme::Load::T%05d", i), false)
 			if err != nil {
 				return err
 			}
-			_, err = tx.NewRaw(`INSERT INTO type_versions (id, type_id, version, deprecated, package_hash, package_url, runtime, entrypoint, description, source_url, documentation_url,
-				provisioning_type, execution_role, log_group, log_role, required_types, test_status, test_status_description, public_version, created_at, updated_at, row_version,
-				configuration_schema, settings, schema) VALUES (?, ?, 1, ?, ?, '', '', '', 'A thing', '', '', 'FULLY_MUTABLE', '', '', '', '', 'NOT_TESTED', '', '', 1, 1, 1, '', '', ?)`,
-				id, id, false, fmt.Sprintf("%064d", i), schema).Exec(ctx)
+			_, err = store.Exec(ctx, tx, "INSERT INTO type_versions (id, type_id, version, deprecated, package_hash, package_url, runtime, entrypoint, description, source_url, documentation_url,\n\t\t\t\tprovisioning_type, execution_role, log_group, log_role, required_types, test_status, test_status_description, public_version, created_at, updated_at, row_version,\n\t\t\t\tconfiguration_schema, settings, schema) VALUES (?, ?, 1, ?, ?, '', '', '', 'A thing', '', '', 'FULLY_MUTABLE', '', '', '', '', 'NOT_TESTED', '', '', 1, 1, 1, '', '', ?)",
+				id, id, false, fmt.Sprintf("%064d", i), schema)
 			if err != nil {
 				return err
 			}

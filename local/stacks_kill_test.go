@@ -265,7 +265,7 @@ func checkRows(t *testing.T, options serverOptions) {
 		"a bearer token":                               `SELECT count(*) FROM handler_progress`,
 	} {
 		var n int
-		if err := db.Read().NewRaw(query).Scan(t.Context(), &n); err != nil {
+		if err := store.Query(t.Context(), db.Read(), &n, query); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if n != 0 {

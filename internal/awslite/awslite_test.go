@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/seal"
@@ -145,7 +146,7 @@ func TestNothingInTheClear(t *testing.T) {
 	createSecret(t, b, "app", secret)
 	_, err := b.startSession(t.Context(), account, "arn", "id", time.Hour)
 	ok(t, err)
-	_, err = b.store.Read().NewRaw("PRAGMA wal_checkpoint").Exec(context.Background())
+	_, err = store.Exec(context.Background(), b.store.Read(), "PRAGMA wal_checkpoint")
 	if err != nil {
 		t.Log("no checkpoint through the reader:", err) // the log file is looked through too
 	}

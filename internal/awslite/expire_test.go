@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 func TestExpireSessions(t *testing.T) {
@@ -21,7 +22,7 @@ func TestExpireSessions(t *testing.T) {
 		late, err := b.Session(ctx, SessionRequest{Place: awswire.Place{Account: account, Region: region}, Length: time.Hour})
 		ok(t, err)
 		count := func() int64 {
-			n, err := b.store.Read().NewSelect().Model((*sessionRow)(nil)).Count(ctx)
+			n, err := store.Count(ctx, b.store.Read(), "FROM sts_sessions")
 			ok(t, err)
 			return n
 		}

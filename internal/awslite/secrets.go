@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -83,31 +83,31 @@ func (s *Services) secretsTable() *awswire.Table {
 
 // A secretRow is a secret. Until PurgeAt a deleted one can be restored.
 type secretRow struct {
-	bun.BaseModel `bun:"table:sm_secrets,alias:s"`
-	Account       string     `bun:"account,pk"`
-	Region        string     `bun:"region,pk"`
-	Name          string     `bun:"name,pk"`
-	ARN           string     `bun:"arn"`
-	Description   *string    `bun:"description"`
-	KeyID         *string    `bun:"key_id"`
-	Policy        *string    `bun:"policy"`
-	Tags          store.Tags `bun:"tags"`
-	CreatedAt     store.Time `bun:"created_at"`
-	ChangedAt     store.Time `bun:"changed_at"`
-	DeletedAt     store.Time `bun:"deleted_at"`
-	PurgeAt       store.Time `bun:"purge_at"`
-	RowVersion    int64      `bun:"row_version"`
+	store.Row   `db:"sm_secrets AS s"`
+	Account     string                        `db:"account,pk"`
+	Region      string                        `db:"region,pk"`
+	Name        string                        `db:"name,pk"`
+	ARN         string                        `db:"arn"`
+	Description *string                       `db:"description"`
+	KeyID       *string                       `db:"key_id"`
+	Policy      *string                       `db:"policy"`
+	Tags        store.JSON[map[string]string] `db:"tags"`
+	CreatedAt   store.Time                    `db:"created_at"`
+	ChangedAt   store.Time                    `db:"changed_at"`
+	DeletedAt   store.Time                    `db:"deleted_at"`
+	PurgeAt     store.Time                    `db:"purge_at"`
+	RowVersion  int64                         `db:"row_version"`
 }
 
 // A secretVersion is one value of a secret. Form is "string" or "binary".
 type secretVersion struct {
-	bun.BaseModel `bun:"table:sm_versions,alias:v"`
-	ARN           string     `bun:"arn,pk"`
-	Version       string     `bun:"version,pk"`
-	Stages        names      `bun:"stages"`
-	Form          string     `bun:"form"`
-	Sealed        string     `bun:"sealed"`
-	CreatedAt     store.Time `bun:"created_at"`
+	store.Row `db:"sm_versions AS v"`
+	ARN       string               `db:"arn,pk"`
+	Version   string               `db:"version,pk"`
+	Stages    store.JSON[[]string] `db:"stages"`
+	Form      string               `db:"form"`
+	Sealed    string               `db:"sealed"`
+	CreatedAt store.Time           `db:"created_at"`
 }
 
 func (v *secretVersion) owner() string { return "secret/" + v.ARN + "/" + v.Version + "/" + v.Form }
@@ -134,9 +134,9 @@ func when(t store.Time) *time.Time {
 
 // findSecret is the secret that a name or an ARN means, deleted or not. An ARN may lack
 // its last seven characters.
-func (s *Services) findSecret(ctx context.Context, db bun.IDB, caller awswire.Caller, id string) (*secretRow, error) {
+func (s *Services) findSecret(ctx context.Context, db store.DB, caller awswire.Caller, id string) (*secretRow, error) {
 	row := &secretRow{}
-	query := db.NewSelect().Model(row).Where("account = ? AND region = ?", caller.Account, caller.Region)
+	name := id
 	if strings.HasPrefix(id, "arn:") {
 		parts := strings.SplitN(id, ":", 7)
 		if len(parts) != 7 || parts[2] != "secretsmanager" || parts[5] != "secret" {
@@ -145,11 +145,10 @@ func (s *Services) findSecret(ctx context.Context, db bun.IDB, caller awswire.Ca
 		if parts[3] != caller.Region || parts[4] != caller.Account {
 			return nil, secretNotFound()
 		}
-		query = query.Where("(arn = ? OR name = ?)", id, parts[6]).OrderExpr("CASE WHEN arn = ? THEN 0 ELSE 1 END", id).Limit(1)
-	} else {
-		query = query.Where("name = ?", id)
+		name = parts[6]
 	}
-	err := query.Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND (arn = ? OR name = ?) ORDER BY CASE WHEN arn = ? THEN 0 ELSE 1 END LIMIT 1",
+		caller.Account, caller.Region, id, name, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, secretNotFound()
 	}
@@ -163,7 +162,7 @@ func (s *Services) findSecret(ctx context.Context, db bun.IDB, caller awswire.Ca
 }
 
 // liveSecret is a secret that is not deleted.
-func (s *Services) liveSecret(ctx context.Context, db bun.IDB, caller awswire.Caller, id string) (*secretRow, error) {
+func (s *Services) liveSecret(ctx context.Context, db store.DB, caller awswire.Caller, id string) (*secretRow, error) {
 	row, err := s.findSecret(ctx, db, caller, id)
 	if err == nil && !row.DeletedAt.IsZero() {
 		return nil, smInvalidRequest("You can't perform this operation on the secret because it was marked for deletion.")
@@ -188,16 +187,16 @@ func (s *Services) changeSecret(ctx context.Context, caller awswire.Caller, id s
 func (s *Services) keepSecret(ctx context.Context, tx *store.Tx, row *secretRow) error {
 	row.ChangedAt = s.now()
 	row.RowVersion++
-	if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
+	if err := store.Update(ctx, tx, row); err != nil {
 		return fmt.Errorf("keeping the secret: %w", err)
 	}
 	return nil
 }
 
 // versionsOfSecret are all values of a secret, the oldest first.
-func versionsOfSecret(ctx context.Context, db bun.IDB, arn string) ([]secretVersion, error) {
+func versionsOfSecret(ctx context.Context, db store.DB, arn string) ([]secretVersion, error) {
 	var versions []secretVersion
-	if err := db.NewSelect().Model(&versions).Where("arn = ?", arn).Order("created_at", "version").Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &versions, "WHERE arn = ? ORDER BY created_at, version", arn); err != nil {
 		return nil, fmt.Errorf("reading the values of the secret: %w", err)
 	}
 	return versions, nil
@@ -249,7 +248,7 @@ func (s *Services) addVersion(ctx context.Context, tx *store.Tx, row *secretRow,
 		return nil, awswire.Errorf("ResourceExistsException", 0, "You can't use ClientRequestToken %s because that value is already in use for a version of secret %s.", v.Version, row.ARN)
 	}
 	v.Sealed = s.sealer.Seal(v.owner(), text)
-	if _, err := tx.NewInsert().Model(v).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, v); err != nil {
 		return nil, fmt.Errorf("keeping the value of the secret: %w", err)
 	}
 	versions = append(versions, *v)
@@ -267,8 +266,8 @@ func moveStage(ctx context.Context, tx *store.Tx, versions []secretVersion, stag
 	take := func(stage string) (from int) {
 		from = -1
 		for i := range versions {
-			if at := slices.Index(versions[i].Stages, stage); at >= 0 {
-				versions[i].Stages = slices.Delete(slices.Clone(versions[i].Stages), at, at+1)
+			var found bool
+			if versions[i].Stages, found = withoutText(versions[i].Stages, stage); found {
 				from = i
 				changed[i] = true
 			}
@@ -278,24 +277,22 @@ func moveStage(ctx context.Context, tx *store.Tx, versions []secretVersion, stag
 	from := take(stage)
 	if from >= 0 && stage == stageCurrent && versions[from].Version != to {
 		take(stagePrevious)
-		versions[from].Stages = append(versions[from].Stages, stagePrevious)
+		versions[from].Stages = withText(versions[from].Stages, stagePrevious)
 	}
 	for i := range versions {
 		if versions[i].Version == to {
 			if stage == stageCurrent {
-				if at := slices.Index(versions[i].Stages, stagePrevious); at >= 0 {
-					versions[i].Stages = slices.Delete(slices.Clone(versions[i].Stages), at, at+1)
-				}
+				versions[i].Stages, _ = withoutText(versions[i].Stages, stagePrevious)
 			}
-			versions[i].Stages = append(versions[i].Stages, stage)
+			versions[i].Stages = withText(versions[i].Stages, stage)
 			changed[i] = true
-			if len(versions[i].Stages) > maxSecretStages {
+			if len(versions[i].Stages.Get()) > maxSecretStages {
 				return awswire.Errorf("LimitExceededException", 0, "A version of a secret can have at most %d staging labels.", maxSecretStages)
 			}
 		}
 	}
 	for i := range changed {
-		if _, err := tx.NewUpdate().Model(&versions[i]).Column("stages").WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, &versions[i], "stages"); err != nil {
 			return fmt.Errorf("moving the stage: %w", err)
 		}
 	}
@@ -305,10 +302,10 @@ func moveStage(ctx context.Context, tx *store.Tx, versions []secretVersion, stag
 // pruneVersions deletes the oldest values that have no stage, where there are too many.
 func pruneVersions(ctx context.Context, tx *store.Tx, versions []secretVersion) error {
 	for i := 0; i < len(versions) && len(versions)-i > maxVersionsKept; i++ {
-		if len(versions[i].Stages) > 0 {
+		if len(versions[i].Stages.Get()) > 0 {
 			continue
 		}
-		if _, err := tx.NewDelete().Model(&versions[i]).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, &versions[i]); err != nil {
 			return fmt.Errorf("deleting an old value: %w", err)
 		}
 	}
@@ -339,14 +336,14 @@ func (s *Services) secretValue(ctx context.Context, caller awswire.Caller, id, v
 	}
 	for i := range versions {
 		v := &versions[i]
-		if version != "" && v.Version != version || stage != "" && !slices.Contains(v.Stages, stage) {
+		if version != "" && v.Version != version || stage != "" && !slices.Contains(v.Stages.Get(), stage) {
 			continue
 		}
 		text, err := s.sealer.Open(v.owner(), v.Sealed)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s: %w", row.Name, err)
 		}
-		found := &foundSecret{ARN: row.ARN, Name: row.Name, Version: v.Version, Stages: v.Stages, CreatedAt: v.CreatedAt.Time}
+		found := &foundSecret{ARN: row.ARN, Name: row.Name, Version: v.Version, Stages: v.Stages.Get(), CreatedAt: v.CreatedAt.Time}
 		if v.Form == "string" {
 			found.String = &text
 		} else if found.Binary, err = base64.StdEncoding.DecodeString(text); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -37,10 +36,10 @@ func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	row := &secretRow{
-		Account: caller.Account, Region: caller.Region, Name: *in.Name, Description: in.Description, KeyID: in.KmsKeyId, Tags: store.Tags{}, RowVersion: 1,
+		Account: caller.Account, Region: caller.Region, Name: *in.Name, Description: in.Description, KeyID: in.KmsKeyId, RowVersion: 1,
 		ARN: fmt.Sprintf("arn:%s:secretsmanager:%s:%s:secret:%s-%s", caller.Partition(), caller.Region, caller.Account, *in.Name, s.arnSuffix()),
 	}
-	if err := addSecretTags(row.Tags, in.Tags); err != nil {
+	if err := addSecretTags(row, in.Tags); err != nil {
 		return nil, err
 	}
 	var out *secretsmanager.CreateSecretOutput
@@ -61,7 +60,7 @@ func (s *Services) createSecret(ctx context.Context, caller awswire.Caller, in *
 		}
 		now := s.now()
 		row.CreatedAt, row.ChangedAt = now, now
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, row); err != nil {
 			return fmt.Errorf("keeping the secret: %w", err)
 		}
 		out.ARN = &row.ARN
@@ -87,7 +86,7 @@ func (s *Services) addGiven(ctx context.Context, tx *store.Tx, row *secretRow, n
 // createAgain answers a request that has the token of the one that made the secret.
 func (s *Services) createAgain(ctx context.Context, tx *store.Tx, old *secretRow, n newSecretValue, out *secretsmanager.CreateSecretOutput) error {
 	exists := awswire.Errorf("ResourceExistsException", 0, "The operation failed because the secret %s already exists.", old.Name)
-	known, err := tx.NewSelect().Model((*secretVersion)(nil)).Where("arn = ? AND version = ?", old.ARN, value(n.token)).Exists(ctx)
+	known, err := store.Exists(ctx, tx, "FROM sm_versions WHERE arn = ? AND version = ?", old.ARN, value(n.token))
 	if err != nil {
 		return fmt.Errorf("reading the values of the secret: %w", err)
 	}
@@ -113,10 +112,10 @@ func (s *Services) arnSuffix() string {
 
 // purgeSecret deletes a secret whose time has come, with its values.
 func purgeSecret(ctx context.Context, tx *store.Tx, caller awswire.Caller, name string) error {
-	_, err := tx.NewDelete().Table("sm_versions").
-		Where("arn IN (SELECT arn FROM sm_secrets WHERE account = ? AND region = ? AND name = ?)", caller.Account, caller.Region, name).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "DELETE FROM sm_versions WHERE arn IN (SELECT arn FROM sm_secrets WHERE account = ? AND region = ? AND name = ?)",
+		caller.Account, caller.Region, name)
 	if err == nil {
-		_, err = tx.NewDelete().Table("sm_secrets").Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).Exec(ctx)
+		_, err = store.Exec(ctx, tx, "DELETE FROM sm_secrets WHERE account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name)
 	}
 	if err != nil {
 		return fmt.Errorf("deleting the secret: %w", err)
@@ -139,7 +138,7 @@ func (s *Services) putSecretValue(ctx context.Context, caller awswire.Caller, in
 	err := s.changeSecret(ctx, caller, *in.SecretId, func(ctx context.Context, tx *store.Tx, row *secretRow) error {
 		v, err := s.addVersion(ctx, tx, row, n)
 		if err == nil {
-			out = &secretsmanager.PutSecretValueOutput{ARN: &row.ARN, Name: &row.Name, VersionId: &v.Version, VersionStages: append([]string{}, v.Stages...)}
+			out = &secretsmanager.PutSecretValueOutput{ARN: &row.ARN, Name: &row.Name, VersionId: &v.Version, VersionStages: append([]string{}, v.Stages.Get()...)}
 		}
 		return err
 	})
@@ -169,8 +168,8 @@ func (s *Services) updateSecret(ctx context.Context, caller awswire.Caller, in *
 func stagesOf(versions []secretVersion) map[string][]string {
 	out := map[string][]string{}
 	for _, v := range versions {
-		if len(v.Stages) > 0 {
-			out[v.Version] = v.Stages
+		if len(v.Stages.Get()) > 0 {
+			out[v.Version] = v.Stages.Get()
 		}
 	}
 	return out
@@ -187,7 +186,7 @@ func (s *Services) describeSecret(ctx context.Context, caller awswire.Caller, in
 	}
 	return &secretsmanager.DescribeSecretOutput{
 		ARN: &row.ARN, Name: &row.Name, Description: row.Description, KmsKeyId: row.KeyID, CreatedDate: when(row.CreatedAt), LastChangedDate: when(row.ChangedAt),
-		DeletedDate: when(row.DeletedAt), Tags: secretTags(row.Tags), VersionIdsToStages: stagesOf(versions),
+		DeletedDate: when(row.DeletedAt), Tags: secretTags(row.Tags.Get()), VersionIdsToStages: stagesOf(versions),
 	}, nil
 }
 
@@ -261,7 +260,7 @@ func (s *Services) updateSecretVersionStage(ctx context.Context, caller awswire.
 		}
 		holder := ""
 		for _, v := range versions {
-			if slices.Contains(v.Stages, stage) {
+			if slices.Contains(v.Stages.Get(), stage) {
 				holder = v.Version
 			}
 		}
@@ -302,14 +301,14 @@ func (s *Services) listSecretVersionIds(ctx context.Context, caller awswire.Call
 	out := &secretsmanager.ListSecretVersionIdsOutput{ARN: &row.ARN, Name: &row.Name, Versions: []smtypes.SecretVersionsListEntry{}}
 	limit := awswire.PageSize(in.MaxResults, 100)
 	for _, v := range versions {
-		if v.Version <= after || len(v.Stages) == 0 && !value(in.IncludeDeprecated) {
+		if v.Version <= after || len(v.Stages.Get()) == 0 && !value(in.IncludeDeprecated) {
 			continue
 		}
 		if len(out.Versions) == limit {
 			out.NextToken = new(store.KeyToken(*out.Versions[limit-1].VersionId))
 			break
 		}
-		out.Versions = append(out.Versions, smtypes.SecretVersionsListEntry{VersionId: new(v.Version), VersionStages: append([]string{}, v.Stages...), CreatedDate: new(v.CreatedAt.Time)})
+		out.Versions = append(out.Versions, smtypes.SecretVersionsListEntry{VersionId: new(v.Version), VersionStages: append([]string{}, v.Stages.Get()...), CreatedDate: new(v.CreatedAt.Time)})
 	}
 	return out, nil
 }
@@ -328,7 +327,7 @@ func (s *Services) listSecrets(ctx context.Context, caller awswire.Caller, in *s
 		}
 	}
 	var rows []secretRow
-	err := s.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("name").Scan(ctx)
+	err := store.List(ctx, s.store.Read(), &rows, "WHERE account = ? AND region = ? ORDER BY name", caller.Account, caller.Region)
 	if err != nil {
 		return nil, fmt.Errorf("listing secrets: %w", err)
 	}
@@ -361,7 +360,7 @@ func (s *Services) listEntries(ctx context.Context, rows []secretRow, out *secre
 		arns[i] = rows[i].ARN
 	}
 	var versions []secretVersion
-	if err := s.store.Read().NewSelect().Model(&versions).Where("arn IN (?)", bun.List(arns)).Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &versions, "WHERE arn IN (?)", store.In(arns)); err != nil {
 		return fmt.Errorf("reading the values of secrets: %w", err)
 	}
 	byARN := map[string][]secretVersion{}
@@ -372,7 +371,7 @@ func (s *Services) listEntries(ctx context.Context, rows []secretRow, out *secre
 		r := &rows[i]
 		out.SecretList = append(out.SecretList, smtypes.SecretListEntry{
 			ARN: &r.ARN, Name: &r.Name, Description: r.Description, KmsKeyId: r.KeyID, CreatedDate: when(r.CreatedAt), LastChangedDate: when(r.ChangedAt),
-			DeletedDate: when(r.DeletedAt), Tags: secretTags(r.Tags), SecretVersionsToStages: stagesOf(byARN[r.ARN]),
+			DeletedDate: when(r.DeletedAt), Tags: secretTags(r.Tags.Get()), SecretVersionsToStages: stagesOf(byARN[r.ARN]),
 		})
 	}
 	return nil
@@ -388,12 +387,12 @@ func matchSecret(r *secretRow, f smtypes.Filter) bool {
 	case smtypes.FilterNameStringTypeDescription:
 		have = strings.Fields(value(r.Description))
 	case smtypes.FilterNameStringTypeTagKey:
-		have = slices.Collect(maps.Keys(r.Tags))
+		have = slices.Collect(maps.Keys(r.Tags.Get()))
 	case smtypes.FilterNameStringTypeTagValue:
-		have = slices.Collect(maps.Values(r.Tags))
+		have = slices.Collect(maps.Values(r.Tags.Get()))
 	default:
 		have = append(append(strings.FieldsFunc(r.Name, func(c rune) bool { return strings.ContainsRune("/_+=.@-", c) }), r.Name), strings.Fields(value(r.Description))...)
-		have = append(slices.AppendSeq(have, maps.Keys(r.Tags)), slices.Collect(maps.Values(r.Tags))...)
+		have = append(slices.AppendSeq(have, maps.Keys(r.Tags.Get())), slices.Collect(maps.Values(r.Tags.Get()))...)
 	}
 	return slices.ContainsFunc(f.Values, func(want string) bool {
 		want, not := strings.CutPrefix(want, "!")
@@ -422,7 +421,7 @@ func sortSecrets(rows []secretRow, by smtypes.SortByType, order smtypes.SortOrde
 	}
 }
 
-func secretTags(t store.Tags) []smtypes.Tag {
+func secretTags(t map[string]string) []smtypes.Tag {
 	out := []smtypes.Tag{}
 	for _, key := range sortedKeys(t) {
 		out = append(out, smtypes.Tag{Key: &key, Value: new(t[key])})
@@ -432,7 +431,8 @@ func secretTags(t store.Tags) []smtypes.Tag {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func addSecretTags(t store.Tags, list []smtypes.Tag) error {
+func addSecretTags(row *secretRow, list []smtypes.Tag) error {
+	t := tagsOf(row.Tags)
 	for _, tag := range list {
 		key := value(tag.Key)
 		if key == "" || len(key) > 512 || len(value(tag.Value)) > 1024 {
@@ -443,19 +443,22 @@ func addSecretTags(t store.Tags, list []smtypes.Tag) error {
 	if len(t) > 50 {
 		return smInvalidParameter("A secret can have at most 50 tags.")
 	}
+	row.Tags = store.JSONOf(t)
 	return nil
 }
 
 func (s *Services) tagSecret(ctx context.Context, caller awswire.Caller, in *secretsmanager.TagResourceInput) (*secretsmanager.TagResourceOutput, error) {
-	err := s.changeSecret(ctx, caller, *in.SecretId, func(_ context.Context, _ *store.Tx, row *secretRow) error { return addSecretTags(row.Tags, in.Tags) })
+	err := s.changeSecret(ctx, caller, *in.SecretId, func(_ context.Context, _ *store.Tx, row *secretRow) error { return addSecretTags(row, in.Tags) })
 	return &secretsmanager.TagResourceOutput{}, err
 }
 
 func (s *Services) untagSecret(ctx context.Context, caller awswire.Caller, in *secretsmanager.UntagResourceInput) (*secretsmanager.UntagResourceOutput, error) {
 	err := s.changeSecret(ctx, caller, *in.SecretId, func(_ context.Context, _ *store.Tx, row *secretRow) error {
+		tags := tagsOf(row.Tags)
 		for _, key := range in.TagKeys {
-			delete(row.Tags, key)
+			delete(tags, key)
 		}
+		row.Tags = store.JSONOf(tags)
 		return nil
 	})
 	return &secretsmanager.UntagResourceOutput{}, err

@@ -3,9 +3,9 @@ package awslite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/dlclark/regexp2/v2"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -84,47 +83,54 @@ func (s *Services) ssmTable() *awswire.Table {
 
 // A parameterRow is a parameter: the number of its newest version, and its tags.
 type parameterRow struct {
-	bun.BaseModel `bun:"table:ssm_parameters,alias:p"`
-	Account       string     `bun:"account,pk"`
-	Region        string     `bun:"region,pk"`
-	Name          string     `bun:"name,pk"`
-	Version       int64      `bun:"version"`
-	Tags          store.Tags `bun:"tags"`
+	store.Row `db:"ssm_parameters AS p"`
+	Account   string                        `db:"account,pk"`
+	Region    string                        `db:"region,pk"`
+	Name      string                        `db:"name,pk"`
+	Version   int64                         `db:"version"`
+	Tags      store.JSON[map[string]string] `db:"tags"`
 }
 
 // A parameterVersion is one version of a parameter. Value is encrypted if Sealed is set.
 type parameterVersion struct {
-	bun.BaseModel `bun:"table:ssm_versions,alias:v"`
-	Account       string                 `bun:"account,pk"`
-	Region        string                 `bun:"region,pk"`
-	Name          string                 `bun:"name,pk"`
-	Version       int64                  `bun:"version,pk"`
-	Type          ssmtypes.ParameterType `bun:"type"`
-	Value         string                 `bun:"value"`
-	Sealed        bool                   `bun:"sealed"`
-	Labels        names                  `bun:"labels"`
-	Description   *string                `bun:"description"`
-	Pattern       *string                `bun:"pattern"`
-	KeyID         *string                `bun:"key_id"`
-	Tier          ssmtypes.ParameterTier `bun:"tier"`
-	DataType      string                 `bun:"data_type"`
-	ModifiedBy    string                 `bun:"modified_by"`
-	ModifiedAt    store.Time             `bun:"modified_at"`
+	store.Row   `db:"ssm_versions AS v"`
+	Account     string                 `db:"account,pk"`
+	Region      string                 `db:"region,pk"`
+	Name        string                 `db:"name,pk"`
+	Version     int64                  `db:"version,pk"`
+	Type        ssmtypes.ParameterType `db:"type"`
+	Value       string                 `db:"value"`
+	Sealed      bool                   `db:"sealed"`
+	Labels      store.JSON[[]string]   `db:"labels"`
+	Description *string                `db:"description"`
+	Pattern     *string                `db:"pattern"`
+	KeyID       *string                `db:"key_id"`
+	Tier        ssmtypes.ParameterTier `db:"tier"`
+	DataType    string                 `db:"data_type"`
+	ModifiedBy  string                 `db:"modified_by"`
+	ModifiedAt  store.Time             `db:"modified_at"`
 }
 
-// names are a list of texts, as a row keeps it.
-type names []string
+// withText is a list with one more text.
+func withText(list store.JSON[[]string], text string) store.JSON[[]string] {
+	return store.JSONOf(append(slices.Clone(list.Get()), text))
+}
 
-// Value is for the database.
-func (n names) Value() (driver.Value, error) {
-	if n == nil {
-		return "[]", nil
+// withoutText is a list without a text, and whether it had it.
+func withoutText(list store.JSON[[]string], text string) (store.JSON[[]string], bool) {
+	at := slices.Index(list.Get(), text)
+	if at < 0 {
+		return list, false
 	}
-	return store.JSONValue([]string(n))
+	return store.JSONOf(slices.Delete(slices.Clone(list.Get()), at, at+1)), true
 }
 
-// Scan is for the database.
-func (n *names) Scan(src any) error { return store.ScanJSON(src, (*[]string)(n)) }
+// tagsOf are a copy of tags, not nil.
+func tagsOf(tags store.JSON[map[string]string]) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, tags.Get())
+	return out
+}
 
 func (v *parameterVersion) owner() string {
 	return fmt.Sprintf("ssm/%s/%s/%s/%d", v.Account, v.Region, v.Name, v.Version)
@@ -188,7 +194,7 @@ func (s *Services) putParameter(ctx context.Context, caller awswire.Caller, in *
 		// A serializable insert has to look for its own key first: only then does
 		// PostgreSQL see that two of them are in each other's way.
 		var old *parameterVersion
-		exists, err := tx.NewSelect().Model((*parameterRow)(nil)).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, *in.Name).Exists(ctx)
+		exists, err := store.Exists(ctx, tx, "FROM ssm_parameters WHERE account = ? AND region = ? AND name = ?", caller.Account, caller.Region, *in.Name)
 		if err == nil && exists {
 			old, err = currentParameter(ctx, tx, caller, *in.Name)
 		}
@@ -213,10 +219,9 @@ func (s *Services) putParameter(ctx context.Context, caller awswire.Caller, in *
 }
 
 // currentParameter is the newest version of a parameter, nil if it does not exist.
-func currentParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, name string) (*parameterVersion, error) {
+func currentParameter(ctx context.Context, db store.DB, caller awswire.Caller, name string) (*parameterVersion, error) {
 	v := &parameterVersion{}
-	err := db.NewSelect().Model(v).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).
-		Order("version DESC").Limit(1).Scan(ctx)
+	err := store.Get(ctx, db, v, "WHERE account = ? AND region = ? AND name = ? ORDER BY version DESC LIMIT 1", caller.Account, caller.Region, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -312,39 +317,39 @@ func matchPattern(pattern *string, value string) error {
 func (s *Services) insertParameter(ctx context.Context, tx *store.Tx, v *parameterVersion, fresh bool, list []ssmtypes.Tag) error {
 	row := &parameterRow{Account: v.Account, Region: v.Region, Name: v.Name, Version: v.Version}
 	if fresh {
-		row.Tags = store.Tags{}
+		tags := map[string]string{}
 		for _, t := range list {
-			row.Tags[value(t.Key)] = value(t.Value)
+			tags[value(t.Key)] = value(t.Value)
 		}
-		if len(row.Tags) > 50 {
+		row.Tags = store.JSONOf(tags)
+		if len(tags) > 50 {
 			return awswire.Errorf("TooManyTagsError", 0, "A parameter can have at most 50 tags.")
 		}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, row); err != nil {
 			return fmt.Errorf("keeping the parameter: %w", err)
 		}
-	} else if _, err := tx.NewUpdate().Model(row).Column("version").WherePK().Exec(ctx); err != nil {
+	} else if err := store.Update(ctx, tx, row, "version"); err != nil {
 		return fmt.Errorf("keeping the parameter: %w", err)
 	}
-	if _, err := tx.NewInsert().Model(v).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, v); err != nil {
 		return fmt.Errorf("keeping the version of the parameter: %w", err)
 	}
 	if v.Version <= maxParameterVersions {
 		return nil
 	}
 	oldest := &parameterVersion{}
-	err := tx.NewSelect().Model(oldest).Where("account = ? AND region = ? AND name = ? AND version <= ?", v.Account, v.Region, v.Name, v.Version-maxParameterVersions).
-		Order("version").Limit(1).Scan(ctx)
+	err := store.Get(ctx, tx, oldest, "WHERE account = ? AND region = ? AND name = ? AND version <= ? ORDER BY version LIMIT 1",
+		v.Account, v.Region, v.Name, v.Version-maxParameterVersions)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the oldest version: %w", err)
 	}
-	if len(oldest.Labels) > 0 {
+	if len(oldest.Labels.Get()) > 0 {
 		return awswire.Errorf("ParameterMaxVersionLimitExceeded", 0, "You attempted to create a new version of %s by calling the PutParameter API with the overwrite flag. Version %d, the oldest version, can't be deleted because it has a label associated with it. Move the label to another version of the parameter, and try again.", v.Name, oldest.Version)
 	}
-	_, err = tx.NewDelete().Model(oldest).WherePK().Exec(ctx)
-	return err
+	return store.Delete(ctx, tx, oldest)
 }
 
 // value is what a pointer points at, or the zero value.
@@ -391,13 +396,13 @@ func (s *Services) deleteParameters(ctx context.Context, caller awswire.Caller, 
 
 // dropParameter deletes a parameter with all its versions, and reports whether there was one.
 func dropParameter(ctx context.Context, tx *store.Tx, caller awswire.Caller, name string) (bool, error) {
-	for _, model := range []any{(*parameterVersion)(nil), (*parameterRow)(nil)} {
-		result, err := tx.NewDelete().Model(model).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).Exec(ctx)
+	for _, table := range []string{"ssm_versions", "ssm_parameters"} {
+		deleted, err := store.Exec(ctx, tx, "DELETE FROM "+table+" WHERE account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name)
 		if err != nil {
 			return false, fmt.Errorf("deleting the parameter: %w", err)
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return false, err
+		if deleted == 0 {
+			return false, nil
 		}
 	}
 	return true, nil
@@ -433,7 +438,7 @@ func splitParameter(caller awswire.Caller, text string) (name, selector string, 
 
 // findParameter is the version of a parameter that a name, or an ARN, with or without a
 // selector means.
-func (s *Services) findParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, text string) (*parameterVersion, string, error) {
+func (s *Services) findParameter(ctx context.Context, db store.DB, caller awswire.Caller, text string) (*parameterVersion, string, error) {
 	name, selector, ok := splitParameter(caller, text)
 	if !ok {
 		return nil, "", parameterNotFound()
@@ -467,21 +472,22 @@ func (s *Services) findParameter(ctx context.Context, db bun.IDB, caller awswire
 }
 
 // selectVersion is the version that a selector means, the newest where it is "".
-func selectVersion(ctx context.Context, db bun.IDB, current *parameterVersion, selector string) (*parameterVersion, error) {
+func selectVersion(ctx context.Context, db store.DB, current *parameterVersion, selector string) (*parameterVersion, error) {
 	if selector == "" {
 		return current, nil
 	}
 	var versions []parameterVersion
-	query := db.NewSelect().Model(&versions).Where("account = ? AND region = ? AND name = ?", current.Account, current.Region, current.Name)
+	var where store.Where
+	where.And("account = ? AND region = ? AND name = ?", current.Account, current.Region, current.Name)
 	number, err := strconv.ParseInt(selector, 10, 64)
 	if err == nil {
-		query = query.Where("version = ?", number)
+		where.And("version = ?", number)
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &versions, where.Clause(), where.Args...); err != nil {
 		return nil, fmt.Errorf("reading the versions of the parameter: %w", err)
 	}
 	for i := range versions {
-		if err == nil || slices.Contains(versions[i].Labels, selector) {
+		if err == nil || slices.Contains(versions[i].Labels.Get(), selector) {
 			return &versions[i], nil
 		}
 	}

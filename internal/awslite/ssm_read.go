@@ -12,7 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -110,7 +109,7 @@ func (s *Services) getParameters(ctx context.Context, caller awswire.Caller, in 
 }
 
 // A parameterFilter is a condition on parameters.
-type parameterFilter func(v *parameterVersion, t store.Tags) bool
+type parameterFilter func(v *parameterVersion, t map[string]string) bool
 
 // parameterFilters reads the filters of a request. keys are those that it may have.
 func parameterFilters(filters []ssmtypes.ParameterStringFilter, keys ...string) ([]parameterFilter, error) {
@@ -136,7 +135,7 @@ func parameterFilters(filters []ssmtypes.ParameterStringFilter, keys ...string) 
 		if len(values) == 0 && !strings.HasPrefix(key, "tag:") {
 			return nil, awswire.Errorf("InvalidFilterValue", 0, "The following filter values are missing for filter key %s.", key)
 		}
-		out = append(out, func(v *parameterVersion, t store.Tags) bool {
+		out = append(out, func(v *parameterVersion, t map[string]string) bool {
 			for _, have := range filterValues(key, v, t) {
 				if len(values) == 0 || slices.ContainsFunc(values, func(want string) bool { return match(have, want) }) {
 					return true
@@ -162,7 +161,7 @@ func matchOption(key, option string) (func(have, want string) bool, error) {
 }
 
 // filterValues are what a parameter has under the key of a filter.
-func filterValues(key string, v *parameterVersion, t store.Tags) []string {
+func filterValues(key string, v *parameterVersion, t map[string]string) []string {
 	switch key {
 	case "Name":
 		return []string{v.Name}
@@ -178,7 +177,7 @@ func filterValues(key string, v *parameterVersion, t store.Tags) []string {
 	case "DataType":
 		return []string{v.DataType}
 	case "Label":
-		return v.Labels
+		return v.Labels.Get()
 	}
 	if text, ok := t[strings.TrimPrefix(key, "tag:")]; ok {
 		return []string{text}
@@ -195,7 +194,7 @@ func pathFilter(option string, paths []string) (parameterFilter, error) {
 			return nil, ssmInvalid("The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\". It can't be prefixed with \"aws\" or \"ssm\" (case-insensitive).")
 		}
 	}
-	return func(v *parameterVersion, _ store.Tags) bool {
+	return func(v *parameterVersion, _ map[string]string) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return below(v.Name, path, option == "Recursive") })
 	}, nil
 }
@@ -212,8 +211,8 @@ func below(name, path string, recursive bool) bool {
 
 // A foundParameter is a parameter that a list gives: its newest version, and its tags.
 type foundParameter struct {
-	parameterVersion `bun:",extend"`
-	Tags             store.Tags `bun:"tags"`
+	parameterVersion
+	Tags store.JSON[map[string]string] `db:"tags"`
 }
 
 // eachParameter collects the newest versions of the parameters that satisfy all filters, in
@@ -226,14 +225,13 @@ func (s *Services) eachParameter(ctx context.Context, caller awswire.Caller, tok
 	const batch = 200
 	for {
 		var rows []foundParameter
-		err := s.store.Read().NewSelect().Model(&rows).ColumnExpr("v.*, p.tags AS tags").
-			Join("JOIN ssm_parameters AS p ON p.account = v.account AND p.region = v.region AND p.name = v.name AND p.version = v.version").
-			Where("v.account = ? AND v.region = ? AND v.name > ?", caller.Account, caller.Region, after).Order("v.name").Limit(batch).Scan(ctx)
+		err := store.Query(ctx, s.store.Read(), &rows, "SELECT v.*, p.tags AS tags FROM ssm_versions AS v JOIN ssm_parameters AS p ON p.account = v.account AND p.region = v.region AND p.name = v.name AND p.version = v.version WHERE v.account = ? AND v.region = ? AND v.name > ? ORDER BY v.name LIMIT ?",
+			caller.Account, caller.Region, after, batch)
 		if err != nil {
 			return nil, nil, fmt.Errorf("listing parameters: %w", err)
 		}
 		for i := range rows {
-			if slices.ContainsFunc(filters, func(f parameterFilter) bool { return !f(&rows[i].parameterVersion, rows[i].Tags) }) {
+			if slices.ContainsFunc(filters, func(f parameterFilter) bool { return !f(&rows[i].parameterVersion, rows[i].Tags.Get()) }) {
 				continue
 			}
 			if len(found) == limit {
@@ -361,8 +359,8 @@ func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Calle
 	}
 	limit := awswire.PageSize(in.MaxResults, 50)
 	var versions []parameterVersion
-	err = s.store.Read().NewSelect().Model(&versions).Where("account = ? AND region = ? AND name = ? AND version > ?", caller.Account, caller.Region, current.Name, after).
-		Order("version").Limit(int64(limit) + 1).Scan(ctx)
+	err = store.List(ctx, s.store.Read(), &versions, "WHERE account = ? AND region = ? AND name = ? AND version > ? ORDER BY version LIMIT ?",
+		caller.Account, caller.Region, current.Name, after, int64(limit)+1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
@@ -378,7 +376,7 @@ func (s *Services) getParameterHistory(ctx context.Context, caller awswire.Calle
 			return nil, err
 		}
 		out.Parameters = append(out.Parameters, ssmtypes.ParameterHistory{
-			AllowedPattern: v.Pattern, DataType: &v.DataType, Description: v.Description, KeyId: v.KeyID, Labels: append([]string{}, v.Labels...),
+			AllowedPattern: v.Pattern, DataType: &v.DataType, Description: v.Description, KeyId: v.KeyID, Labels: append([]string{}, v.Labels.Get()...),
 			LastModifiedDate: v.modified(), LastModifiedUser: &v.ModifiedBy, Name: &v.Name, Tier: v.Tier, Type: v.Type, Value: &text, Version: v.Version,
 			Policies: []ssmtypes.ParameterInlinePolicy{},
 		})
@@ -409,15 +407,15 @@ func (s *Services) labelParameterVersion(ctx context.Context, caller awswire.Cal
 				continue
 			}
 			for i := range versions { // a label is at one version only
-				if at := slices.Index(versions[i].Labels, label); at >= 0 {
-					versions[i].Labels = slices.Delete(versions[i].Labels, at, at+1)
+				var found bool
+				if versions[i].Labels, found = withoutText(versions[i].Labels, label); found {
 					changed[versions[i].Version] = &versions[i]
 				}
 			}
-			target.Labels = append(target.Labels, label)
+			target.Labels = withText(target.Labels, label)
 			changed[target.Version] = target
 		}
-		if len(target.Labels) > maxLabels {
+		if len(target.Labels.Get()) > maxLabels {
 			return awswire.Errorf("ParameterVersionLabelLimitExceeded", 0, "A parameter version can have a maximum of %d labels. Move one or more labels to another version and try again.", maxLabels)
 		}
 		return keepLabels(ctx, tx, changed)
@@ -434,8 +432,8 @@ func (s *Services) unlabelParameterVersion(ctx context.Context, caller awswire.C
 			return err
 		}
 		for _, label := range in.Labels {
-			if at := slices.Index(target.Labels, label); at >= 0 {
-				target.Labels = slices.Delete(target.Labels, at, at+1)
+			var found bool
+			if target.Labels, found = withoutText(target.Labels, label); found {
 				out.RemovedLabels = append(out.RemovedLabels, label)
 			} else {
 				out.InvalidLabels = append(out.InvalidLabels, label)
@@ -449,7 +447,7 @@ func (s *Services) unlabelParameterVersion(ctx context.Context, caller awswire.C
 // versionsOf are all versions of a parameter, and the one with a number, the newest for nil.
 func versionsOf(ctx context.Context, tx *store.Tx, caller awswire.Caller, name string, number *int64) (*parameterVersion, []parameterVersion, error) {
 	var versions []parameterVersion
-	err := tx.NewSelect().Model(&versions).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, name).Order("version").Scan(ctx)
+	err := store.List(ctx, tx, &versions, "WHERE account = ? AND region = ? AND name = ? ORDER BY version", caller.Account, caller.Region, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the versions of the parameter: %w", err)
 	}
@@ -469,7 +467,7 @@ func versionsOf(ctx context.Context, tx *store.Tx, caller awswire.Caller, name s
 
 func keepLabels(ctx context.Context, tx *store.Tx, versions map[int64]*parameterVersion) error {
 	for _, v := range versions {
-		if _, err := tx.NewUpdate().Model(v).Column("labels").WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, v, "labels"); err != nil {
 			return fmt.Errorf("keeping the labels: %w", err)
 		}
 	}
@@ -477,30 +475,28 @@ func keepLabels(ctx context.Context, tx *store.Tx, versions map[int64]*parameter
 }
 
 // changeTags changes the tags of a parameter.
-func (s *Services) changeTags(ctx context.Context, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string, change func(store.Tags)) error {
+func (s *Services) changeTags(ctx context.Context, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string, change func(map[string]string)) error {
 	return s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := taggedParameter(ctx, tx, caller, kind, id)
 		if err != nil {
 			return err
 		}
-		if row.Tags == nil {
-			row.Tags = store.Tags{}
-		}
-		change(row.Tags)
-		if len(row.Tags) > 50 {
+		tags := tagsOf(row.Tags)
+		change(tags)
+		if len(tags) > 50 {
 			return awswire.Errorf("TooManyTagsError", 0, "A parameter can have at most 50 tags.")
 		}
-		_, err = tx.NewUpdate().Model(row).Column("tags").WherePK().Exec(ctx)
-		return err
+		row.Tags = store.JSONOf(tags)
+		return store.Update(ctx, tx, row, "tags")
 	})
 }
 
-func taggedParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string) (*parameterRow, error) {
+func taggedParameter(ctx context.Context, db store.DB, caller awswire.Caller, kind ssmtypes.ResourceTypeForTagging, id string) (*parameterRow, error) {
 	if kind != ssmtypes.ResourceTypeForTaggingParameter {
 		return nil, awswire.NotOffered("Tagging of a " + string(kind))
 	}
 	row := &parameterRow{}
-	err := db.NewSelect().Model(row).Where("account = ? AND region = ? AND name = ?", caller.Account, caller.Region, id).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND name = ?", caller.Account, caller.Region, id)
 	if err != nil {
 		if !errors.Is(err, sql.ErrNoRows) {
 			return nil, fmt.Errorf("reading the parameter: %w", err)
@@ -511,7 +507,7 @@ func taggedParameter(ctx context.Context, db bun.IDB, caller awswire.Caller, kin
 }
 
 func (s *Services) addTagsToResource(ctx context.Context, caller awswire.Caller, in *ssm.AddTagsToResourceInput) (*ssm.AddTagsToResourceOutput, error) {
-	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t store.Tags) {
+	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t map[string]string) {
 		for _, tag := range in.Tags {
 			t[value(tag.Key)] = value(tag.Value)
 		}
@@ -520,7 +516,7 @@ func (s *Services) addTagsToResource(ctx context.Context, caller awswire.Caller,
 }
 
 func (s *Services) removeTagsFromResource(ctx context.Context, caller awswire.Caller, in *ssm.RemoveTagsFromResourceInput) (*ssm.RemoveTagsFromResourceOutput, error) {
-	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t store.Tags) {
+	err := s.changeTags(ctx, caller, in.ResourceType, *in.ResourceId, func(t map[string]string) {
 		for _, key := range in.TagKeys {
 			delete(t, key)
 		}
@@ -534,8 +530,8 @@ func (s *Services) listTagsForParameter(ctx context.Context, caller awswire.Call
 		return nil, err
 	}
 	out := &ssm.ListTagsForResourceOutput{TagList: []ssmtypes.Tag{}}
-	for _, key := range sortedKeys(row.Tags) {
-		out.TagList = append(out.TagList, ssmtypes.Tag{Key: &key, Value: new(row.Tags[key])})
+	for _, key := range sortedKeys(row.Tags.Get()) {
+		out.TagList = append(out.TagList, ssmtypes.Tag{Key: &key, Value: new(row.Tags.Get()[key])})
 	}
 	return out, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -53,13 +52,13 @@ func number(n int64) *int64 { return &n }
 
 // A sessionRow is a temporary key. Sealed is its secret and its token.
 type sessionRow struct {
-	bun.BaseModel `bun:"table:sts_sessions"`
-	AccessKey     string     `bun:"access_key,pk"`
-	Account       string     `bun:"account"`
-	ARN           string     `bun:"arn"`
-	UserID        string     `bun:"user_id"`
-	Sealed        string     `bun:"sealed"`
-	ExpiresAt     store.Time `bun:"expires_at"`
+	store.Row `db:"sts_sessions"`
+	AccessKey string     `db:"access_key,pk"`
+	Account   string     `db:"account"`
+	ARN       string     `db:"arn"`
+	UserID    string     `db:"user_id"`
+	Sealed    string     `db:"sealed"`
+	ExpiresAt store.Time `db:"expires_at"`
 }
 
 type sessionSecret struct{ Secret, Token string }
@@ -74,7 +73,7 @@ func (s *Services) sessionNamed(ctx context.Context, accessKey string) (*session
 		return nil, nil
 	}
 	row := &sessionRow{}
-	err := s.store.Read().NewSelect().Model(row).Where("access_key = ?", accessKey).Scan(ctx)
+	err := store.Get(ctx, s.store.Read(), row, "WHERE access_key = ?", accessKey)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -119,7 +118,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 	now := s.now()
 	row := &sessionRow{AccessKey: id, Account: account, ARN: arn, UserID: userID, Sealed: s.sealer.Seal("session/"+id, string(text)), ExpiresAt: store.At(now.Add(length))}
 	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, row); err != nil {
 			return err
 		}
 		return forgetSessions(ctx, tx, s.now().Time)
@@ -133,7 +132,7 @@ func (s *Services) startSession(ctx context.Context, account, arn, userID string
 
 // forgetSessions deletes keys that expired long ago.
 func forgetSessions(ctx context.Context, tx *store.Tx, now time.Time) error {
-	if _, err := tx.NewDelete().Model((*sessionRow)(nil)).Where("expires_at < ?", store.At(now.Add(-24*time.Hour))).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM sts_sessions WHERE expires_at < ?", store.At(now.Add(-24*time.Hour))); err != nil {
 		return fmt.Errorf("forgetting sessions: %w", err)
 	}
 	return nil

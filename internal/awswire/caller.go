@@ -73,8 +73,8 @@ func (f *CallerFinder) key(r *http.Request, target Target) (Key, error) {
 
 // A Place is an account in a region: what resources belong to and ARNs name.
 type Place struct {
-	Account string // 12 digits
-	Region  string // such as "eu-west-1"
+	Account string `db:"account"` // 12 digits
+	Region  string `db:"region"`  // such as "eu-west-1"
 }
 
 // String is the place as addresses have it: "123456789012/eu-west-1".

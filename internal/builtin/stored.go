@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -18,13 +16,13 @@ import (
 // A storedRow has the properties of a resource that its service does not have. They have no
 // effect, and are part of the model.
 type storedRow struct {
-	bun.BaseModel `bun:"table:stored_properties,alias:p"`
+	store.Row `db:"stored_properties AS p"`
 
-	Account    string                     `bun:"account,pk"`
-	Region     string                     `bun:"region,pk"`
-	Type       string                     `bun:"type,pk"`
-	ID         string                     `bun:"id,pk"`
-	Properties store.JSON[map[string]any] `bun:"properties" seal:"stored_properties.properties"`
+	Account    string                     `db:"account,pk"`
+	Region     string                     `db:"region,pk"`
+	Type       string                     `db:"type,pk"`
+	ID         string                     `db:"id,pk"`
+	Properties store.JSON[map[string]any] `db:"properties" seal:"stored_properties.properties"`
 }
 
 func (c *call) storedRow() *storedRow {
@@ -43,7 +41,7 @@ func (t *Types) withStored(c *call, model map[string]any) error {
 			return err
 		}
 	default:
-		err := t.config.Store.Read().NewSelect().Model(row).WherePK().Scan(c.ctx)
+		err := store.Get(c.ctx, t.config.Store.Read(), row, "WHERE account = ? AND region = ? AND type = ? AND id = ?", row.Account, row.Region, row.Type, row.ID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("read the stored properties of a resource: %w", err)
 		}
@@ -63,8 +61,7 @@ func (t *Types) keep(c *call, row *storedRow, properties map[string]any) error {
 	}
 	row.Properties = store.JSONOf(properties)
 	return t.config.Store.Write(c.ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (account, region, type, id) DO UPDATE").Set("properties = EXCLUDED.properties").Exec(ctx)
-		if err != nil {
+		if err := store.Upsert(ctx, tx, []*storedRow{row}, "properties"); err != nil {
 			return fmt.Errorf("store the properties of a resource: %w", err)
 		}
 		return nil
@@ -74,7 +71,7 @@ func (t *Types) keep(c *call, row *storedRow, properties map[string]any) error {
 // forget deletes the stored properties of a resource.
 func (t *Types) forget(c *call) error {
 	return t.config.Store.Write(c.ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewDelete().Model(c.storedRow()).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, c.storedRow()); err != nil {
 			return fmt.Errorf("delete the stored properties of a resource: %w", err)
 		}
 		return nil

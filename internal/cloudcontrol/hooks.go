@@ -71,7 +71,7 @@ func (e *Engine) previous(ctx context.Context, caller awswire.Caller, typ *opera
 // Hooked implements hook.Owner: a request that hooks stop fails.
 func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
 	row := &requestRow{}
-	err := tx.NewSelect().Model(row).Where("token = ?", outcome.Key).Scan(ctx)
+	err := store.Get(ctx, tx, row, "WHERE token = ?", outcome.Key)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil // forgotten

@@ -42,12 +42,15 @@ func (r *RequestState) Running() bool { return running[r.Status] }
 // Requests lists requests, the newest first.
 func (e *Engine) Requests(ctx context.Context, q RequestQuery) ([]RequestState, error) {
 	var rows []requestRow
-	query := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("model", "write_only").Where("account = ? AND region = ?", q.Account, q.Region)
+	var where store.Where
+	where.And("account = ? AND region = ?", q.Account, q.Region)
 	if !q.BeforeTime.IsZero() {
 		at := store.At(q.BeforeTime)
-		query = query.Where("created_at < ? OR created_at = ? AND token > ?", at, at, q.BeforeToken)
+		where.And("created_at < ? OR created_at = ? AND token > ?", at, at, q.BeforeToken)
 	}
-	if err := query.OrderExpr("created_at DESC, token").Limit(int64(q.Limit)).Scan(ctx); err != nil {
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[requestRow]("model", "write_only")+" FROM resource_requests "+where.Clause()+" ORDER BY created_at DESC, token LIMIT ?",
+		append(where.Args, q.Limit)...)
+	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
 	out := make([]RequestState, len(rows))
@@ -63,7 +66,7 @@ func (e *Engine) Requests(ctx context.Context, q RequestQuery) ([]RequestState, 
 // Mark changes whenever a request of a place does.
 func (e *Engine) Mark(ctx context.Context, place awswire.Place) (int64, error) {
 	var sum int64
-	err := e.store.Read().NewSelect().Model((*requestRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").
-		Where("account = ? AND region = ?", place.Account, place.Region).Scan(ctx, &sum)
+	err := store.Query(ctx, e.store.Read(), &sum, "SELECT COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*) FROM resource_requests WHERE account = ? AND region = ?",
+		place.Account, place.Region)
 	return sum, err
 }

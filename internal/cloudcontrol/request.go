@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -28,29 +27,29 @@ import (
 
 // A requestRow is a request to create, update or delete a resource.
 type requestRow struct {
-	bun.BaseModel `bun:"table:resource_requests,alias:q"`
+	store.Row `db:"resource_requests AS q"`
 
-	Token       string `bun:"token,pk"`
-	Account     string `bun:"account"`
-	Region      string `bun:"region"`
-	ClientToken string `bun:"client_token"` // one of the account's and region's own
-	InputHash   string `bun:"input_hash"`   // of the request with the client token
-	OperationID string `bun:"operation_id"`
-	HooksToken  string `bun:"hooks_token"` // of the evaluation of its hooks, "" for none
+	Token       string `db:"token,pk"`
+	Account     string `db:"account"`
+	Region      string `db:"region"`
+	ClientToken string `db:"client_token"` // one of the account's and region's own
+	InputHash   string `db:"input_hash"`   // of the request with the client token
+	OperationID string `db:"operation_id"`
+	HooksToken  string `db:"hooks_token"` // of the evaluation of its hooks, "" for none
 
-	Operation  types.Operation       `bun:"operation"`
-	TypeName   string                `bun:"type_name"`
-	Identifier string                `bun:"identifier"` // "" while it is not known
-	Status     types.OperationStatus `bun:"status"`
-	ErrorCode  string                `bun:"error_code"`
-	Message    string                `bun:"message"`
-	Model      string                `bun:"model" seal:"resource_requests.model"` // JSON without write-only properties; "" for none
-	WriteOnly  string                `bun:"write_only"`                           // JSON list of the tokens of their paths
+	Operation  types.Operation       `db:"operation"`
+	TypeName   string                `db:"type_name"`
+	Identifier string                `db:"identifier"` // "" while it is not known
+	Status     types.OperationStatus `db:"status"`
+	ErrorCode  string                `db:"error_code"`
+	Message    string                `db:"message"`
+	Model      string                `db:"model" seal:"resource_requests.model"` // JSON without write-only properties; "" for none
+	WriteOnly  string                `db:"write_only"`                           // JSON list of the tokens of their paths
 
-	CreatedAt  store.Time `bun:"created_at"`
-	EventAt    store.Time `bun:"event_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	EventAt    store.Time `db:"event_at"`
+	EndedAt    store.Time `db:"ended_at"` // NULL while it is in progress
+	RowVersion int64      `db:"row_version"`
 }
 
 // running are the statuses of a request that has not ended.
@@ -138,12 +137,12 @@ func ask(clientToken *string, parts ...any) (asked, error) {
 }
 
 // earlier returns the request with the same client token, nil if it is new.
-func (e *Engine) earlier(ctx context.Context, db bun.IDB, caller awswire.Caller, a asked) (*requestRow, error) {
+func (e *Engine) earlier(ctx context.Context, db store.DB, caller awswire.Caller, a asked) (*requestRow, error) {
 	if a.clientToken == nil {
 		return nil, nil
 	}
 	row := &requestRow{}
-	err := db.NewSelect().Model(row).Where("account = ? AND region = ? AND client_token = ?", caller.Account, caller.Region, *a.clientToken).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND client_token = ?", caller.Account, caller.Region, *a.clientToken)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -204,7 +203,7 @@ func (e *Engine) begin(ctx context.Context, caller awswire.Caller, a asked, typ 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, row); err != nil {
 			return fmt.Errorf("begin a request: %w", err)
 		}
 		return nil
@@ -221,9 +220,8 @@ func (e *Engine) alone(ctx context.Context, tx *store.Tx, caller awswire.Caller,
 		return nil
 	}
 	var other string
-	err := tx.NewSelect().Model((*requestRow)(nil)).Column("token").
-		Where("account = ? AND region = ? AND type_name = ? AND identifier = ? AND ended_at IS NULL", caller.Account, caller.Region, typeName, identifier).
-		Limit(1).Scan(ctx, &other)
+	err := store.Query(ctx, tx, &other, "SELECT token FROM resource_requests WHERE account = ? AND region = ? AND type_name = ? AND identifier = ? AND ended_at IS NULL LIMIT 1",
+		caller.Account, caller.Region, typeName, identifier)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -235,9 +233,9 @@ func (e *Engine) alone(ctx context.Context, tx *store.Tx, caller awswire.Caller,
 }
 
 // find returns a request of the caller.
-func (e *Engine) find(ctx context.Context, db bun.IDB, caller awswire.Caller, token string) (*requestRow, error) {
+func (e *Engine) find(ctx context.Context, db store.DB, caller awswire.Caller, token string) (*requestRow, error) {
 	row := &requestRow{}
-	err := db.NewSelect().Model(row).Where("token = ? AND account = ? AND region = ?", token, caller.Account, caller.Region).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE token = ? AND account = ? AND region = ?", token, caller.Account, caller.Region)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, awswire.Errorf("RequestTokenNotFoundException", 0, "Request with token %s was not found", token)
@@ -250,7 +248,7 @@ func (e *Engine) find(ctx context.Context, db bun.IDB, caller awswire.Caller, to
 // Progressed implements operation.Owner.
 func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
 	row := &requestRow{}
-	err := tx.NewSelect().Model(row).Where("token = ?", state.Key).Scan(ctx)
+	err := store.Get(ctx, tx, row, "WHERE token = ?", state.Key)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil // forgotten
@@ -304,7 +302,7 @@ const keepRequests = 7 * 24 * time.Hour
 
 // Expire forgets requests that ended a week ago.
 func (e *Engine) Expire(ctx context.Context, now time.Time) error {
-	if err := e.store.DeleteInBatches(ctx, (*requestRow)(nil), "token", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepRequests))); err != nil {
+	if err := e.store.DeleteInBatches(ctx, "resource_requests", "token", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepRequests))); err != nil {
 		return fmt.Errorf("forget old requests: %w", err)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -87,12 +86,13 @@ func (e *Engine) ListResourceRequests(ctx context.Context, caller awswire.Caller
 		filter = &types.ResourceRequestStatusFilter{}
 	}
 	list := []any{"ListResourceRequests", caller.Account, caller.Region, filter.Operations, filter.OperationStatuses}
-	query := e.store.Read().NewSelect().Model((*requestRow)(nil)).Where("account = ? AND region = ?", caller.Account, caller.Region)
+	var where store.Where
+	where.And("account = ? AND region = ?", caller.Account, caller.Region)
 	if len(filter.Operations) > 0 {
-		query = query.Where("operation IN (?)", bun.List(filter.Operations))
+		where.And("operation IN (?)", store.In(filter.Operations))
 	}
 	if len(filter.OperationStatuses) > 0 {
-		query = query.Where("status IN (?)", bun.List(filter.OperationStatuses))
+		where.And("status IN (?)", store.In(filter.OperationStatuses))
 	}
 	if in.NextToken != nil {
 		keys, ok := store.ReadPageToken(*in.NextToken, 2, list...)
@@ -103,10 +103,10 @@ func (e *Engine) ListResourceRequests(ctx context.Context, caller awswire.Caller
 		if err != nil {
 			return nil, invalid("Invalid NextToken")
 		}
-		query = query.Where("created_at < ? OR created_at = ? AND token > ?", at, at, keys[1])
+		where.And("created_at < ? OR created_at = ? AND token > ?", at, at, keys[1])
 	}
 	var rows []requestRow
-	if err := query.Model(&rows).OrderExpr("created_at DESC, token").Limit(int64(limit) + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, where.Clause()+" ORDER BY created_at DESC, token LIMIT ?", append(where.Args, limit+1)...); err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
 	out := &cloudcontrol.ListResourceRequestsOutput{ResourceRequestStatusSummaries: []types.ProgressEvent{}}

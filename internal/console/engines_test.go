@@ -206,7 +206,7 @@ func (e *engines) contents() string {
 // add writes rows of a model.
 func add[T any](e *engines, rows ...*T) {
 	e.t.Helper()
-	err := e.store.Write(e.t.Context(), func(ctx context.Context, tx *store.Tx) error { return store.Insert(ctx, tx, rows) })
+	err := e.store.Write(e.t.Context(), func(ctx context.Context, tx *store.Tx) error { return store.Insert(ctx, tx, rows...) })
 	if err != nil {
 		e.t.Fatal(err)
 	}

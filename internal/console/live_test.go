@@ -120,7 +120,7 @@ func (s *shop) fails(call handlers.Invocation, lines ...string) {
 		s.t.Error(err)
 	}
 	err := s.store.Write(s.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		return store.Insert(ctx, tx, []*handlers.Invocation{&call})
+		return store.Insert(ctx, tx, &call)
 	})
 	if err != nil {
 		s.t.Error(err)

@@ -149,7 +149,7 @@ func (p *Provider) begin(ctx context.Context, request operation.Request) (operat
 		Request: string(text),
 	}
 	err = p.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewInsert().Model(begun).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, begun); err != nil {
 			return fmt.Errorf("store the request of a custom resource: %w", err)
 		}
 		return tx.Wake(ctx, workKind, request.Token, now)

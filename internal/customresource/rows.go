@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -30,22 +28,22 @@ const (
 
 // A row is the request of one operation on a custom resource.
 type row struct {
-	bun.BaseModel `bun:"table:custom_requests,alias:c"`
+	store.Row `db:"custom_requests AS c"`
 
-	Token         string     `bun:"token,pk"` // of the operation
-	SignatureHash string     `bun:"signature_hash"`
-	Account       string     `bun:"account"`
-	Region        string     `bun:"region"`
-	Status        string     `bun:"status"`
-	Invocation    string     `bun:"invocation"`
-	Failures      int64      `bun:"failures"` // invocations in which the function failed
-	NextAt        store.Time `bun:"next_at"`
-	DeadlineAt    store.Time `bun:"deadline_at"` // of the response
-	CreatedAt     store.Time `bun:"created_at"`
-	RowVersion    int64      `bun:"row_version"`
+	Token         string     `db:"token,pk"` // of the operation
+	SignatureHash string     `db:"signature_hash"`
+	Account       string     `db:"account"`
+	Region        string     `db:"region"`
+	Status        string     `db:"status"`
+	Invocation    string     `db:"invocation"`
+	Failures      int64      `db:"failures"` // invocations in which the function failed
+	NextAt        store.Time `db:"next_at"`
+	DeadlineAt    store.Time `db:"deadline_at"` // of the response
+	CreatedAt     store.Time `db:"created_at"`
+	RowVersion    int64      `db:"row_version"`
 
-	Request  string `bun:"request" seal:"custom_requests.request"`   // an order
-	Response string `bun:"response" seal:"custom_requests.response"` // the body, or the reason of gaveUp
+	Request  string `db:"request" seal:"custom_requests.request"`   // an order
+	Response string `db:"response" seal:"custom_requests.response"` // the body, or the reason of gaveUp
 }
 
 // An order is the immutable part of a request.
@@ -69,9 +67,9 @@ func (r *row) order() (*order, error) {
 }
 
 // find returns nil if there is no such row.
-func find(ctx context.Context, db bun.IDB, where string, value any) (*row, error) {
+func find(ctx context.Context, db store.DB, where string, value any) (*row, error) {
 	found := &row{}
-	err := db.NewSelect().Model(found).Where(where, value).Scan(ctx)
+	err := store.Get(ctx, db, found, "WHERE "+where, value)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -86,7 +84,7 @@ const keepRequests = 48 * time.Hour
 
 // Expire forgets the requests of two days ago.
 func (p *Provider) Expire(ctx context.Context, now time.Time) error {
-	if err := p.config.Store.DeleteInBatches(ctx, (*row)(nil), "token", "created_at < ?", store.At(now.Add(-keepRequests))); err != nil {
+	if err := p.config.Store.DeleteInBatches(ctx, "custom_requests", "token", "created_at < ?", store.At(now.Add(-keepRequests))); err != nil {
 		return fmt.Errorf("forget old requests of custom resources: %w", err)
 	}
 	return nil

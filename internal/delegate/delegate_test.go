@@ -326,7 +326,7 @@ func TestSecretsInReasons(t *testing.T) {
 	b.fake.Refuses, b.fake.Lost["DeleteStack"] = "The password hunter2 is too short", 1
 	b.fails(r, "NetworkFailure", "cannot be reached")
 	var reason string
-	if err := b.store.Read().NewSelect().Table("delegated_resources").Column("reason").Scan(t.Context(), &reason); err != nil || !strings.Contains(reason, "is too short") || strings.Contains(reason, "hunter2") {
+	if err := store.Query(t.Context(), b.store.Read(), &reason, "SELECT reason FROM delegated_resources"); err != nil || !strings.Contains(reason, "is too short") || strings.Contains(reason, "hunter2") {
 		t.Errorf("%q, %v", reason, err)
 	}
 	b.fails(r, "GeneralServiceException", "is too short")
@@ -683,8 +683,8 @@ func (b *bench) others(token string, count int) {
 	b.t.Helper()
 	err := b.store.Write(b.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 		for i := range count {
-			_, err := tx.NewRaw(`INSERT INTO delegated_resources SELECT 'other-' || ? || ?, account, region, type_name, 'http://127.0.0.1:1', emulator, stack_name, stack_id, stack, logical_id, '', physical_id,
-				identifier, marker, stage, reason, kept, model, created_at + ? FROM delegated_resources WHERE token = ?`, token, fmt.Sprint(i), 1-i%3, token).Exec(ctx)
+			_, err := store.Exec(ctx, tx, "INSERT INTO delegated_resources SELECT 'other-' || ? || ?, account, region, type_name, 'http://127.0.0.1:1', emulator, stack_name, stack_id, stack, logical_id, '', physical_id,\n\t\t\t\tidentifier, marker, stage, reason, kept, model, created_at + ? FROM delegated_resources WHERE token = ?",
+				token, fmt.Sprint(i), 1-i%3, token)
 			if err != nil {
 				return err
 			}

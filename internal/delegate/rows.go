@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -23,27 +21,27 @@ import (
 // A resourceRow is a resource in an emulator. It exists from before its stack is created until after that is
 // deleted. Token is the client request token of the create, by which a create that is repeated finds its own.
 type resourceRow struct {
-	bun.BaseModel `bun:"table:delegated_resources,alias:r"`
+	store.Row `db:"delegated_resources AS r"`
 
-	Token     string     `bun:"token,pk"`
-	Account   string     `bun:"account"`
-	Region    string     `bun:"region"`
-	TypeName  string     `bun:"type_name"`
-	Endpoint  string     `bun:"endpoint"`
-	Emulator  string     `bun:"emulator"`   // program and version that made it
-	StackName string     `bun:"stack_name"` // in the emulator
-	StackID   string     `bun:"stack_id"`   // "" until the stack is created
-	Stack     string     `bun:"stack"`      // ARN of the stack here, "" for none
-	LogicalID string     `bun:"logical_id"`
-	Claim     string     `bun:"claim"` // its name; no other resource has it. "" if the emulator names it
-	Physical  string     `bun:"physical_id"`
-	Primary   string     `bun:"identifier"` // the primary identifier
-	Marker    string     `bun:"marker"`
-	Stage     stage      `bun:"stage"`
-	Reason    string     `bun:"reason"` // why it failed
-	Kept      string     `bun:"kept"`   // properties that may have kept their values
-	Model     string     `bun:"model" seal:"delegated_resources.model"`
-	CreatedAt store.Time `bun:"created_at"`
+	Token     string     `db:"token,pk"`
+	Account   string     `db:"account"`
+	Region    string     `db:"region"`
+	TypeName  string     `db:"type_name"`
+	Endpoint  string     `db:"endpoint"`
+	Emulator  string     `db:"emulator"`   // program and version that made it
+	StackName string     `db:"stack_name"` // in the emulator
+	StackID   string     `db:"stack_id"`   // "" until the stack is created
+	Stack     string     `db:"stack"`      // ARN of the stack here, "" for none
+	LogicalID string     `db:"logical_id"`
+	Claim     string     `db:"claim"` // its name; no other resource has it. "" if the emulator names it
+	Physical  string     `db:"physical_id"`
+	Primary   string     `db:"identifier"` // the primary identifier
+	Marker    string     `db:"marker"`
+	Stage     stage      `db:"stage"`
+	Reason    string     `db:"reason"` // why it failed
+	Kept      string     `db:"kept"`   // properties that may have kept their values
+	Model     string     `db:"model" seal:"delegated_resources.model"`
+	CreatedAt store.Time `db:"created_at"`
 }
 
 // A stage is how far a resource is.
@@ -109,7 +107,7 @@ func stackName(request operation.Request) string {
 // byToken returns the row of a create, nil if there is none.
 func (d *Delegates) byToken(ctx context.Context, token string) (*resourceRow, error) {
 	row := &resourceRow{}
-	err := d.config.Store.Read().NewSelect().Model(row).Where("token = ?", token).Scan(ctx)
+	err := store.Get(ctx, d.config.Store.Read(), row, "WHERE token = ?", token)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -126,9 +124,8 @@ func (d *Delegates) locate(ctx context.Context, typ *schema.Schema, request oper
 		return nil, nil
 	}
 	var rows []resourceRow
-	err := d.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND type_name = ? AND (physical_id = ? OR identifier = ?)", request.Caller.Account, request.Caller.Region, request.Type, request.Identifier, request.Identifier).
-		Order("created_at").Limit(100).Scan(ctx)
+	err := store.List(ctx, d.config.Store.Read(), &rows, "WHERE (account = ? AND region = ? AND type_name = ? AND (physical_id = ? OR identifier = ?)) ORDER BY created_at LIMIT 100",
+		request.Caller.Account, request.Caller.Region, request.Type, request.Identifier, request.Identifier)
 	if err != nil {
 		return nil, fmt.Errorf("look for a delegated resource: %w", err)
 	}
@@ -162,14 +159,16 @@ func (d *Delegates) locate(ctx context.Context, typ *schema.Schema, request oper
 func (d *Delegates) each(ctx context.Context, unfinished bool, visit func(row *resourceRow) error) error {
 	for last := (&resourceRow{}); last != nil; {
 		var rows []resourceRow
-		query := d.config.Store.Read().NewSelect().Model(&rows).ExcludeColumn("model").Order("created_at DESC", "token DESC").Limit(pageSize)
+		var where store.Where
 		if unfinished {
-			query = query.Where("stage IN (?, ?)", creating, failing)
+			where.And("stage IN (?, ?)", creating, failing)
 		}
 		if last.Token != "" {
-			query = query.Where("(created_at, token) < (?, ?)", last.CreatedAt, last.Token)
+			where.And("(created_at, token) < (?, ?)", last.CreatedAt, last.Token)
 		}
-		if err := query.Scan(ctx); err != nil {
+		err := store.Query(ctx, d.config.Store.Read(), &rows, "SELECT "+store.Columns[resourceRow]("model")+" FROM delegated_resources "+where.Clause()+" ORDER BY created_at DESC, token DESC LIMIT ?",
+			append(where.Args, pageSize)...)
+		if err != nil {
 			return fmt.Errorf("list delegated resources: %w", err)
 		}
 		last = nil
@@ -190,7 +189,7 @@ func (d *Delegates) each(ctx context.Context, unfinished bool, visit func(row *r
 func (d *Delegates) eachUnused(ctx context.Context, visit func(m *markerRow)) error {
 	for last := ""; ; {
 		var markers []markerRow
-		if err := d.config.Store.Read().NewSelect().Model(&markers).Where("state = ? AND id > ?", markerUnused, last).Order("id").Limit(pageSize).Scan(ctx); err != nil {
+		if err := store.List(ctx, d.config.Store.Read(), &markers, "WHERE state = ? AND id > ? ORDER BY id LIMIT ?", markerUnused, last, pageSize); err != nil {
 			return fmt.Errorf("list the markers of emulators: %w", err)
 		}
 		for i := range markers {
@@ -213,8 +212,8 @@ func (d *Delegates) insert(ctx context.Context, row *resourceRow) (counted bool,
 	err = d.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		counted = false
 		if row.Claim != "" {
-			taken, err := tx.NewSelect().Model((*resourceRow)(nil)).
-				Where("endpoint = ? AND account = ? AND region = ? AND type_name = ? AND claim = ?", row.Endpoint, row.Account, row.Region, row.TypeName, row.Claim).Count(ctx)
+			taken, err := store.Count(ctx, tx, "FROM delegated_resources WHERE endpoint = ? AND account = ? AND region = ? AND type_name = ? AND claim = ?",
+				row.Endpoint, row.Account, row.Region, row.TypeName, row.Claim)
 			if err != nil {
 				return err
 			}
@@ -222,16 +221,15 @@ func (d *Delegates) insert(ctx context.Context, row *resourceRow) (counted bool,
 				return &takenError{row.Claim}
 			}
 		}
-		result, err := tx.NewUpdate().Model((*markerRow)(nil)).Set("resources = resources + 1").Where("id = ? AND state = ?", row.Marker, markerReady).Exec(ctx)
+		written, err := store.Exec(ctx, tx, "UPDATE delegated_markers SET resources = resources + 1 WHERE id = ? AND state = ?", row.Marker, markerReady)
 		if err != nil {
 			return err
 		}
-		if err := store.RequireOneRow(result); err != nil {
-			return nil //nolint:nilerr // another marker is needed
+		if written == 0 {
+			return nil // another marker is needed
 		}
 		counted = true
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
-		return err
+		return store.Insert(ctx, tx, row)
 	})
 	var taken *takenError
 	if err != nil && !errors.As(err, &taken) {
@@ -243,9 +241,11 @@ func (d *Delegates) insert(ctx context.Context, row *resourceRow) (counted bool,
 // save writes columns of a row.
 func (d *Delegates) save(ctx context.Context, row *resourceRow, columns ...string) error {
 	err := d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model(row).Column(columns...).WherePK().Exec(ctx)
-		return err
+		return store.Update(ctx, tx, row, columns...)
 	})
+	if errors.Is(err, store.ErrStale) {
+		return nil // another call has deleted it
+	}
 	if err != nil {
 		return fmt.Errorf("write a delegated resource: %w", err)
 	}
@@ -259,14 +259,14 @@ func (d *Delegates) forget(ctx context.Context, e *emulator, row *resourceRow) e
 		return err
 	}
 	err := d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(row).WherePK().Exec(ctx)
-		if err != nil || store.RequireOneRow(result) != nil {
+		written, err := store.Exec(ctx, tx, "DELETE FROM delegated_resources WHERE token = ?", row.Token)
+		if err != nil || written == 0 {
 			return err // another call has deleted it
 		}
-		if _, err := tx.NewUpdate().Model((*markerRow)(nil)).Set("resources = resources - 1").Where("id = ?", row.Marker).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "UPDATE delegated_markers SET resources = resources - 1 WHERE id = ?", row.Marker); err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model((*markerRow)(nil)).Set("state = ?", markerUnused).Where("id = ? AND resources <= 0", row.Marker).Exec(ctx)
+		_, err = store.Exec(ctx, tx, "UPDATE delegated_markers SET state = ? WHERE id = ? AND resources <= 0", markerUnused, row.Marker)
 		return err
 	})
 	if err != nil {
@@ -277,14 +277,14 @@ func (d *Delegates) forget(ctx context.Context, e *emulator, row *resourceRow) e
 
 // A markerRow is a stack in an emulator that shows that the emulator still has what was made in it.
 type markerRow struct {
-	bun.BaseModel `bun:"table:delegated_markers,alias:m"`
+	store.Row `db:"delegated_markers AS m"`
 
-	ID        string      `bun:"id,pk"`
-	Endpoint  string      `bun:"endpoint"`
-	Account   string      `bun:"account"`
-	Region    string      `bun:"region"`
-	State     markerState `bun:"state"`
-	Resources int64       `bun:"resources"`
+	ID        string      `db:"id,pk"`
+	Endpoint  string      `db:"endpoint"`
+	Account   string      `db:"account"`
+	Region    string      `db:"region"`
+	State     markerState `db:"state"`
+	Resources int64       `db:"resources"`
 }
 
 type markerState string
@@ -335,16 +335,15 @@ func (d *Delegates) currentMarker(ctx context.Context, e *emulator, caller awswi
 	m := &markerRow{}
 	err := d.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		*m = markerRow{}
-		err := tx.NewSelect().Model(m).
-			Where("endpoint = ? AND account = ? AND region = ? AND state IN (?, ?)", e.url, caller.Account, caller.Region, markerNew, markerReady).Order("id").Limit(1).Scan(ctx)
+		err := store.Get(ctx, tx, m, "WHERE endpoint = ? AND account = ? AND region = ? AND state IN (?, ?) ORDER BY id LIMIT 1",
+			e.url, caller.Account, caller.Region, markerNew, markerReady)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		var id [8]byte
 		_, _ = rand.Read(id[:]) // never fails
 		*m = markerRow{ID: hex.EncodeToString(id[:]), Endpoint: e.url, Account: caller.Account, Region: caller.Region, State: markerNew}
-		_, err = tx.NewInsert().Model(m).Exec(ctx)
-		return err
+		return store.Insert(ctx, tx, m)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for the marker of an emulator: %w", err)
@@ -356,7 +355,7 @@ func (d *Delegates) currentMarker(ctx context.Context, e *emulator, caller awswi
 func (d *Delegates) setMarker(ctx context.Context, m *markerRow, to markerState) error {
 	m.State = to
 	err := d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model(m).Column("state").WherePK().Where("state <> ?", markerUnused).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE delegated_markers SET state = ? WHERE id = ? AND state <> ?", to, m.ID, markerUnused)
 		return err
 	})
 	if err != nil {
@@ -374,7 +373,7 @@ func (d *Delegates) lose(ctx context.Context, e *emulator, m *markerRow) error {
 // lost reports whether the emulator has forgotten what was made together with a row, and how many resources that are.
 func (d *Delegates) lost(ctx context.Context, e *emulator, row *resourceRow) (resources int64, lost bool, err error) {
 	m := &markerRow{}
-	err = d.config.Store.Read().NewSelect().Model(m).Where("id = ?", row.Marker).Scan(ctx)
+	err = store.Get(ctx, d.config.Store.Read(), m, "WHERE id = ?", row.Marker)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 1, true, nil
@@ -393,7 +392,7 @@ func (d *Delegates) lost(ctx context.Context, e *emulator, row *resourceRow) (re
 // dropMarker deletes a marker that is no longer used.
 func (d *Delegates) dropMarker(ctx context.Context, e *emulator, id string) error {
 	m := &markerRow{}
-	err := d.config.Store.Read().NewSelect().Model(m).Where("id = ?", id).Scan(ctx)
+	err := store.Get(ctx, d.config.Store.Read(), m, "WHERE id = ?", id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && m.State != markerUnused:
 		return nil
@@ -408,7 +407,7 @@ func (d *Delegates) dropMarker(ctx context.Context, e *emulator, id string) erro
 		return err
 	}
 	err = d.config.Store.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewDelete().Model(m).WherePK().Where("state = ?", markerUnused).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "DELETE FROM delegated_markers WHERE state = ? AND id = ?", markerUnused, m.ID)
 		return err
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func New(ctx context.Context, config Config) (*Delegates, error) {
 		}
 	}
 	var names []string
-	if err := config.Store.Read().NewSelect().Model((*resourceRow)(nil)).Distinct().Column("type_name").Scan(ctx, &names); err != nil {
+	if err := store.Query(ctx, config.Store.Read(), &names, "SELECT DISTINCT type_name FROM delegated_resources"); err != nil {
 		return nil, fmt.Errorf("list delegated types: %w", err)
 	}
 	for _, name := range names {
@@ -223,9 +223,8 @@ func (d *Delegates) ListResources(ctx context.Context, request operation.ListReq
 		limit = min(limit, request.MaxResults)
 	}
 	var rows []resourceRow
-	err := d.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND type_name = ? AND stage IN (?, ?) AND identifier > ?", request.Caller.Account, request.Caller.Region, request.Type, ready, deleting, request.NextToken).
-		Order("identifier").Limit(int64(limit) + 1).Scan(ctx)
+	err := store.List(ctx, d.config.Store.Read(), &rows, "WHERE account = ? AND region = ? AND type_name = ? AND stage IN (?, ?) AND identifier > ? ORDER BY identifier LIMIT ?",
+		request.Caller.Account, request.Caller.Region, request.Type, ready, deleting, request.NextToken, int64(limit)+1)
 	if err != nil {
 		return nil, fmt.Errorf("list delegated resources: %w", err)
 	}

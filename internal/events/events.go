@@ -6,6 +6,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -54,17 +54,17 @@ func New(config Config) *Service {
 
 // A ruleRow is a rule with its targets.
 type ruleRow struct {
-	bun.BaseModel `bun:"table:event_rules"`
+	store.Row `db:"event_rules"`
 
-	Account     string     `bun:"account,pk"`
-	Region      string     `bun:"region,pk"`
-	Name        string     `bun:"name,pk"`
-	AccessKey   string     `bun:"access_key"` // of the caller who made it
-	Schedule    string     `bun:"schedule"`
-	State       string     `bun:"state"`
-	Description string     `bun:"description"`
-	Targets     string     `bun:"targets" seal:"event_rules.targets"` // []target: the events may have secrets
-	NextAt      store.Time `bun:"next_at"`                            // zero while it waits for nothing
+	Account     string     `db:"account,pk"`
+	Region      string     `db:"region,pk"`
+	Name        string     `db:"name,pk"`
+	AccessKey   string     `db:"access_key"` // of the caller who made it
+	Schedule    string     `db:"schedule"`
+	State       string     `db:"state"`
+	Description string     `db:"description"`
+	Targets     string     `db:"targets" seal:"event_rules.targets"` // []target: the events may have secrets
+	NextAt      store.Time `db:"next_at"`                            // zero while it waits for nothing
 }
 
 // A target is a function that a rule invokes.
@@ -128,8 +128,7 @@ func (s *Service) giveUp(ctx context.Context, arn, reason string) error {
 	place, name := placed(arn)
 	s.config.Logger.ErrorContext(ctx, "a rule is turned off", "rule", name, "error", reason)
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row := &ruleRow{Account: place.Account, Region: place.Region, Name: name, State: disabled}
-		_, err := tx.NewUpdate().Model(row).Column("state").WherePK().Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE event_rules SET state = ? WHERE account = ? AND region = ? AND name = ?", disabled, place.Account, place.Region, name)
 		return err
 	})
 }
@@ -158,9 +157,11 @@ func (s *Service) run(ctx context.Context, arn string) (time.Time, error) {
 	// The next time is written first: of a run that the end of the process cuts off, there is no second one.
 	row.NextAt = store.At(now.Add(s.scaled(every)))
 	err = s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model(row).Column("next_at").WherePK().Exec(ctx)
-		return err
+		return store.Update(ctx, tx, row, "next_at")
 	})
+	if errors.Is(err, store.ErrStale) {
+		return time.Time{}, nil // it was deleted
+	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("note the next run of a rule: %w", err)
 	}
@@ -201,16 +202,16 @@ func (r *ruleRow) event(t target, now time.Time) ([]byte, error) {
 }
 
 // find returns a rule, nil if it does not exist.
-func (s *Service) find(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*ruleRow, error) {
-	var rows []*ruleRow
-	err := db.NewSelect().Model(&rows).Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Scan(ctx)
+func (s *Service) find(ctx context.Context, db store.DB, place awswire.Place, name string) (*ruleRow, error) {
+	var rows []ruleRow
+	err := store.List(ctx, db, &rows, "WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 	if err != nil {
 		return nil, fmt.Errorf("read a rule: %w", err)
 	}
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	return rows[0], nil
+	return &rows[0], nil
 }
 
 // change writes a rule anew, and wakes it if it has something to invoke.
@@ -230,7 +231,7 @@ func (s *Service) change(ctx context.Context, place awswire.Place, name string, 
 		if !before && row.runs() {
 			row.NextAt = store.At(s.config.Now().Add(s.scaled(firstRun)))
 		}
-		if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, row); err != nil {
 			return fmt.Errorf("write a rule: %w", err)
 		}
 		if !row.runs() {

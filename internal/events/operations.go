@@ -129,21 +129,20 @@ func (s *Service) putRule(ctx context.Context, caller awswire.Caller, in *putRul
 			return err
 		}
 		if existing == nil {
-			n, err := tx.NewSelect().Model((*ruleRow)(nil)).Where("account = ? AND region = ?", caller.Account, caller.Region).Count(ctx)
+			n, err := store.Count(ctx, tx, "FROM event_rules WHERE account = ? AND region = ?", caller.Account, caller.Region)
 			if err != nil {
 				return fmt.Errorf("count rules: %w", err)
 			}
 			if n >= maxRules {
 				return awswire.Errorf("LimitExceededException", 400, "The requested resource exceeds the maximum number allowed.")
 			}
-			_, err = tx.NewInsert().Model(row).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, row)
 		}
 		row.Targets, row.NextAt = existing.Targets, existing.NextAt
 		if row.runs() && (!existing.runs() || existing.Schedule != row.Schedule) {
 			row.NextAt = store.At(s.config.Now().Add(s.scaled(firstRun)))
 		}
-		if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, row); err != nil {
 			return err
 		}
 		if !row.runs() {
@@ -170,7 +169,7 @@ func (s *Service) deleteRule(ctx context.Context, caller awswire.Caller, in *rul
 		if row.Targets != noTargets {
 			return invalid("Rule can't be deleted since it has targets.")
 		}
-		if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, row); err != nil {
 			return fmt.Errorf("delete a rule: %w", err)
 		}
 		return tx.CancelWake(ctx, wakeKind, ruleARN(caller.Place, row.Name))
@@ -222,7 +221,7 @@ func (s *Service) listRules(ctx context.Context, caller awswire.Caller, in *list
 		return nil, err
 	}
 	var rows []ruleRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("name").Scan(ctx)
+	err := store.List(ctx, s.config.Store.Read(), &rows, "WHERE account = ? AND region = ? ORDER BY name", caller.Account, caller.Region)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}

@@ -3,11 +3,10 @@ package functions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/files"
@@ -47,15 +46,15 @@ type Resource struct {
 }
 
 type row struct {
-	bun.BaseModel `bun:"table:deployed_resources,alias:d"`
+	store.Row `db:"deployed_resources AS d"`
 
-	Account   string     `bun:"account,pk"`
-	Region    string     `bun:"region,pk"`
-	Type      string     `bun:"type,pk"`
-	ID        string     `bun:"id,pk"`
-	CodeHash  string     `bun:"code_hash"`
-	Model     string     `bun:"model" seal:"deployed_resources.model"` // may have secrets in the environment
-	CreatedAt store.Time `bun:"created_at"`
+	Account   string     `db:"account,pk"`
+	Region    string     `db:"region,pk"`
+	Type      string     `db:"type,pk"`
+	ID        string     `db:"id,pk"`
+	CodeHash  string     `db:"code_hash"`
+	Model     string     `db:"model" seal:"deployed_resources.model"` // may have secrets in the environment
+	CreatedAt store.Time `db:"created_at"`
 }
 
 func (f *Functions) rowOf(place awswire.Place, r Resource) (*row, error) {
@@ -75,11 +74,11 @@ func (f *Functions) Create(ctx context.Context, place awswire.Place, r Resource)
 		return err
 	}
 	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewInsert().Model(added).On("CONFLICT (account, region, type, id) DO NOTHING").Exec(ctx)
+		written, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, type, id) DO NOTHING", added)
 		if err != nil {
 			return fmt.Errorf("add a resource: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return awswire.Errorf("ResourceAlreadyExistsException", 409, "%s %s already exists.", r.Type, r.ID)
 		}
 		return nil
@@ -93,12 +92,12 @@ func (f *Functions) Update(ctx context.Context, place awswire.Place, r Resource)
 		return err
 	}
 	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewUpdate().Model(changed).Column("code_hash", "model").WherePK().Exec(ctx)
+		err := store.Update(ctx, tx, changed, "code_hash", "model")
+		if errors.Is(err, store.ErrStale) {
+			return notFound(r.Type, r.ID)
+		}
 		if err != nil {
 			return fmt.Errorf("change a resource: %w", err)
-		}
-		if store.RequireOneRow(result) != nil {
-			return notFound(r.Type, r.ID)
 		}
 		return nil
 	})
@@ -108,19 +107,18 @@ func (f *Functions) Update(ctx context.Context, place awswire.Place, r Resource)
 // *awswire.Error if it does not exist.
 func (f *Functions) Delete(ctx context.Context, place awswire.Place, typeName, id string) error {
 	return f.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(&row{Account: place.Account, Region: place.Region, Type: typeName, ID: id}).WherePK().Exec(ctx)
+		written, err := store.Exec(ctx, tx, "DELETE FROM deployed_resources WHERE account = ? AND region = ? AND type = ? AND id = ?", place.Account, place.Region, typeName, id)
 		if err != nil {
 			return fmt.Errorf("remove a resource: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return notFound(typeName, id)
 		}
 		if typeName != TypeFunction {
 			return nil
 		}
-		_, err = tx.NewDelete().Model((*row)(nil)).
-			Where("account = ? AND region = ? AND type IN (?, ?)", place.Account, place.Region, TypeVersion, TypeAlias).
-			Where("substr(id, 1, ?) = ?", len(id)+1, id+":").Exec(ctx)
+		_, err = store.Exec(ctx, tx, "DELETE FROM deployed_resources WHERE account = ? AND region = ? AND type IN (?, ?) AND substr(id, 1, ?) = ?",
+			place.Account, place.Region, TypeVersion, TypeAlias, len(id)+1, id+":")
 		return err
 	})
 }
@@ -139,7 +137,8 @@ func (f *Functions) Get(ctx context.Context, place awswire.Place, typeName, id s
 
 // Has reports whether there are resources of a type.
 func (f *Functions) Has(ctx context.Context, place awswire.Place, typeName string) (bool, error) {
-	found, err := f.config.Store.Read().NewSelect().Model((*row)(nil)).Where("account = ? AND region = ? AND type = ?", place.Account, place.Region, typeName).Exists(ctx)
+	found, err := store.Exists(ctx, f.config.Store.Read(), "FROM deployed_resources WHERE account = ? AND region = ? AND type = ?",
+		place.Account, place.Region, typeName)
 	if err != nil {
 		return false, fmt.Errorf("look for a resource: %w", err)
 	}
@@ -157,7 +156,7 @@ func (f *Functions) Versions(ctx context.Context, place awswire.Place, typeName,
 
 func (f *Functions) rows(ctx context.Context, where string, args ...any) ([]row, error) {
 	var rows []row
-	if err := f.config.Store.Read().NewSelect().Model(&rows).Where(where, args...).Order("id").Scan(ctx); err != nil {
+	if err := store.List(ctx, f.config.Store.Read(), &rows, "WHERE "+where+" ORDER BY id", args...); err != nil {
 		return nil, fmt.Errorf("read a resource: %w", err)
 	}
 	return rows, nil
@@ -179,7 +178,7 @@ func notFound(typeName, id string) error {
 
 // KeepsBlob reports whether a blob is the code of a function or a layer.
 func (f *Functions) KeepsBlob(ctx context.Context, hash string) (bool, error) {
-	used, err := f.config.Store.Read().NewSelect().Model((*row)(nil)).Where("code_hash = ?", hash).Exists(ctx)
+	used, err := store.Exists(ctx, f.config.Store.Read(), "FROM deployed_resources WHERE code_hash = ?", hash)
 	if err != nil {
 		return false, fmt.Errorf("look for the function of a code: %w", err)
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -31,45 +29,44 @@ const (
 
 // An Invocation is one call of a handler that is over. Secrets are hidden in its texts.
 type Invocation struct {
-	bun.BaseModel `bun:"table:invocations,alias:i"`
+	store.Row `db:"invocations AS i"`
 
-	ID       string      `bun:"id,pk"` // Lambda's request ID
-	Account  string      `bun:"account"`
-	Region   string      `bun:"region"`
-	Kind     schema.Kind `bun:"kind"`
-	TypeName string      `bun:"type_name"`
-	Version  string      `bun:"version"`
+	ID       string      `db:"id,pk"` // Lambda's request ID
+	Account  string      `db:"account"`
+	Region   string      `db:"region"`
+	Kind     schema.Kind `db:"kind"`
+	TypeName string      `db:"type_name"`
+	Version  string      `db:"version"`
 
-	Action  string `bun:"action"`                             // "CREATE", "CREATE_PRE_PROVISION"; "" if the request has none
-	Status  string `bun:"status"`                             // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
-	Error   string `bun:"error"`                              // why there is no reply; "" if there is one
-	Request string `bun:"request" seal:"invocations.request"` // indented JSON, of which the end may be missing
-	Reply   string `bun:"reply" seal:"invocations.reply"`     // likewise; may be ""
+	Action  string `db:"action"`                             // "CREATE", "CREATE_PRE_PROVISION"; "" if the request has none
+	Status  string `db:"status"`                             // of the progress event; "ANSWERED" if it was none, "ERROR" without a reply
+	Error   string `db:"error"`                              // why there is no reply; "" if there is one
+	Request string `db:"request" seal:"invocations.request"` // indented JSON, of which the end may be missing
+	Reply   string `db:"reply" seal:"invocations.reply"`     // likewise; may be ""
 
-	ErrorCode string `bun:"-"` // of a progress event with FAILED, if Reply contains it
-	Message   string `bun:"-"` // likewise
+	ErrorCode string `db:"-"` // of a progress event with FAILED, if Reply contains it
+	Message   string `db:"-"` // likewise
 
 	// Token is the client request token, which all calls of one operation have; Identifier is
 	// the resource's, its parts joined with "|", if the call contains it. StackID is an ARN.
-	Token      string `bun:"token"`
-	Identifier string `bun:"identifier"`
-	StackID    string `bun:"stack_id"`
-	LogicalID  string `bun:"logical_id"`
+	Token      string `db:"token"`
+	Identifier string `db:"identifier"`
+	StackID    string `db:"stack_id"`
+	LogicalID  string `db:"logical_id"`
 
-	LogGroup  string        `bun:"log_group"`
-	LogStream string        `bun:"log_stream"`
-	Duration  time.Duration `bun:"-"`
-	Micros    int64         `bun:"duration"` // stored Duration
-	StartedAt store.Time    `bun:"started_at"`
+	LogGroup  string        `db:"log_group"`
+	LogStream string        `db:"log_stream"`
+	Duration  time.Duration `db:"-"`
+	Micros    int64         `db:"duration"` // stored Duration
+	StartedAt store.Time    `db:"started_at"`
 }
 
-// AfterScanRow is for the database.
-func (i *Invocation) AfterScanRow(context.Context) error {
+// complete sets what follows from the columns.
+func (i *Invocation) complete() {
 	i.Duration = time.Duration(i.Micros) * time.Microsecond
 	if i.Status == "FAILED" {
 		i.ErrorCode, i.Message = reason(i.Reply)
 	}
-	return nil
 }
 
 // reason reads why a progress event failed. Its text may have lost its end.
@@ -125,32 +122,33 @@ type InvocationQuery struct {
 // has them.
 func (p *Pool) Invocations(ctx context.Context, q InvocationQuery) ([]Invocation, error) {
 	var list []Invocation
-	query := p.config.Store.Read().NewSelect().Model(&list).ExcludeColumn("request", "reply").
-		ColumnExpr("CASE WHEN i.status = 'FAILED' THEN i.reply ELSE '' END AS reply").
-		Where("i.account = ?", q.Account).Where("i.region = ?", q.Region).
-		OrderExpr("i.started_at DESC, i.id DESC").Limit(int64(q.Limit))
+	var where store.Where
+	where.And("account = ? AND region = ?", q.Account, q.Region)
 	for _, only := range []struct{ condition, value string }{
-		{"i.kind = ?", string(q.Kind)}, {"i.type_name = ?", q.TypeName}, {"i.version = ?", q.Version}, {"i.action = ?", q.Action},
-		{"i.token = ?", q.Token}, {"i.stack_id = ?", q.StackID}, {"i.logical_id = ?", q.LogicalID},
+		{"kind = ?", string(q.Kind)}, {"type_name = ?", q.TypeName}, {"version = ?", q.Version}, {"action = ?", q.Action},
+		{"token = ?", q.Token}, {"stack_id = ?", q.StackID}, {"logical_id = ?", q.LogicalID},
 	} {
 		if only.value != "" {
-			query = query.Where(only.condition, only.value)
+			where.And(only.condition, only.value)
 		}
 	}
 	if q.Search != "" {
 		literal := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(q.Search))
-		query = query.Where("lower(i.type_name) LIKE ? ESCAPE '!'", "%"+literal+"%")
+		where.And("lower(type_name) LIKE ? ESCAPE '!'", "%"+literal+"%")
 	}
 	if q.Failed {
-		query = query.Where("i.status IN ('FAILED', 'ERROR')")
+		where.And("status IN ('FAILED', 'ERROR')")
 	}
 	if at := store.At(q.BeforeTime); !at.IsZero() {
-		query = query.Where("(i.started_at < ? OR i.started_at = ? AND i.id < ?)", at, at, q.BeforeID)
+		where.And("(started_at < ? OR started_at = ? AND id < ?)", at, at, q.BeforeID)
 	}
-	if err := query.Scan(ctx); err != nil {
+	columns := store.Columns[Invocation]("request", "reply") + ", CASE WHEN status = 'FAILED' THEN reply ELSE '' END AS reply"
+	err := store.Query(ctx, p.config.Store.Read(), &list, "SELECT "+columns+" FROM invocations "+where.Clause()+" ORDER BY started_at DESC, id DESC LIMIT ?", append(where.Args, q.Limit)...)
+	if err != nil {
 		return nil, fmt.Errorf("list the calls of handlers: %w", err)
 	}
 	for i := range list {
+		list[i].complete()
 		list[i].Reply = ""
 	}
 	return list, nil
@@ -159,13 +157,14 @@ func (p *Pool) Invocations(ctx context.Context, q InvocationQuery) ([]Invocation
 // Invocation returns one call of a place; nil for one that is not kept, or not any more.
 func (p *Pool) Invocation(ctx context.Context, place awswire.Place, id string) (*Invocation, error) {
 	var list []Invocation
-	err := p.config.Store.Read().NewSelect().Model(&list).Where("i.id = ?", id).Where("i.account = ?", place.Account).Where("i.region = ?", place.Region).Scan(ctx)
+	err := store.List(ctx, p.config.Store.Read(), &list, "WHERE i.id = ? AND i.account = ? AND i.region = ?", id, place.Account, place.Region)
 	if err != nil {
 		return nil, fmt.Errorf("read a call of a handler: %w", err)
 	}
 	if len(list) == 0 {
 		return nil, nil
 	}
+	list[0].complete()
 	return &list[0], nil
 }
 
@@ -307,7 +306,8 @@ func (r *recorder) flush() {
 			rows[i] = c.row()
 		}
 		err := r.store.Write(r.life, func(ctx context.Context, tx *store.Tx) error {
-			return store.Insert(ctx, tx, rows, func(query *bun.InsertQuery) *bun.InsertQuery { return query.On("CONFLICT (id) DO NOTHING") })
+			_, err := store.InsertOr(ctx, tx, "ON CONFLICT (id) DO NOTHING", store.Pointers(rows)...)
+			return err
 		})
 		if err != nil {
 			r.logger.Warn("calls of handlers cannot be recorded", "calls", n, "error", err)
@@ -327,11 +327,11 @@ func (r *recorder) flush() {
 func (r *recorder) prune(ctx context.Context) error {
 	return r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		oldest := store.At(r.now().Add(-r.age))
-		if _, err := tx.NewDelete().Model((*Invocation)(nil)).Where("started_at < ?", oldest).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM invocations WHERE started_at < ?", oldest); err != nil {
 			return err
 		}
-		_, err := tx.NewDelete().Model((*Invocation)(nil)).
-			Where("started_at <= (SELECT started_at FROM invocations ORDER BY started_at DESC LIMIT 1 OFFSET ?)", r.keep).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "DELETE FROM invocations WHERE started_at <= (SELECT started_at FROM invocations ORDER BY started_at DESC LIMIT 1 OFFSET ?)",
+			r.keep)
 		return err
 	})
 }

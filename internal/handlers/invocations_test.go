@@ -48,8 +48,7 @@ func TestListInvocations(t *testing.T) {
 		t.Run(place.Name, func(t *testing.T) {
 			b := benchAt(t, store.Config{Dir: place.Dir, DSN: place.DSN}, nil)
 			err := b.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.NewInsert().Model(&rows).Exec(ctx)
-				return err
+				return store.Insert(ctx, tx, store.Pointers(rows)...)
 			})
 			if err != nil {
 				t.Fatal(err)

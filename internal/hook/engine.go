@@ -144,7 +144,7 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, evaluations ...*Evalua
 }
 
 func insert[T any](ctx context.Context, tx *store.Tx, rows []*T) error {
-	if err := store.Insert(ctx, tx, rows); err != nil {
+	if err := store.Insert(ctx, tx, rows...); err != nil {
 		return fmt.Errorf("begin %d evaluations of hooks: %w", len(rows), err)
 	}
 	return nil
@@ -209,7 +209,7 @@ func (e *Engine) ResultsOf(ctx context.Context, tx *store.Tx, evaluation string)
 
 func (e *Engine) results(ctx context.Context, tx *store.Tx, where, id string) ([]Result, error) {
 	var rows []Result
-	if err := tx.NewSelect().Model(&rows).Where(where, id).OrderExpr("type_name, id").Scan(ctx); err != nil {
+	if err := store.List(ctx, tx, &rows, "WHERE "+where+" ORDER BY type_name, id", id); err != nil {
 		return nil, fmt.Errorf("read the results of hooks: %w", err)
 	}
 	return rows, nil
@@ -235,7 +235,7 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 	before := results[i]
 	verdictOf(state).apply(&results[i])
 	results[i].EndedAt = store.At(e.config.Now())
-	if err := store.Update(ctx, tx, &before, &results[i]); err != nil {
+	if err := store.UpdateFrom(ctx, tx, &before, &results[i]); err != nil {
 		return fmt.Errorf("write the result of a hook: %w", err)
 	}
 	return e.advance(ctx, tx, &results[i], results)
@@ -297,8 +297,8 @@ func (e *Engine) Committed(ctx context.Context, state operation.State) {
 func (e *Engine) Expire(ctx context.Context, now time.Time) error {
 	before := store.At(now.Add(-keepResults))
 	return errors.Join(
-		e.store.DeleteInBatches(ctx, (*Result)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", before),
-		e.store.DeleteInBatches(ctx, (*evaluationRow)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", before),
+		e.store.DeleteInBatches(ctx, "hook_results", "id", "ended_at IS NOT NULL AND ended_at < ?", before),
+		e.store.DeleteInBatches(ctx, "hook_evaluations", "id", "ended_at IS NOT NULL AND ended_at < ?", before),
 	)
 }
 
@@ -311,7 +311,7 @@ func FailedReason(names []string) string {
 // to the change set did not make that unnecessary.
 func (e *Engine) Unskipped(ctx context.Context, tx *store.Tx, hooks []Hook, changeSet string) ([]Hook, error) {
 	var rows []Result
-	err := tx.NewSelect().Model(&rows).Where("target_id = ? AND target_kind = ? AND skips_stack = ?", changeSet, ChangeSet, true).Scan(ctx)
+	err := store.List(ctx, tx, &rows, "WHERE target_id = ? AND target_kind = ? AND skips_stack = ?", changeSet, ChangeSet, true)
 	if err != nil {
 		return nil, fmt.Errorf("read the results of hooks: %w", err)
 	}

@@ -2,12 +2,9 @@ package hook
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -37,18 +34,18 @@ type ManagedHooks struct {
 
 // A Managed is one of them.
 type Managed struct {
-	bun.BaseModel `bun:"table:managed_hooks,alias:l"`
+	store.Row `db:"managed_hooks AS l"`
 
-	Account       string     `bun:"account,pk"`
-	Region        string     `bun:"region,pk"`
-	Alias         string     `bun:"alias,pk"`
-	Kind          string     `bun:"kind"`     // LambdaHook or GuardHook
-	Function      string     `bun:"function"` // of a Lambda Hook: name or ARN
-	Rules         string     `bun:"rules"`    // of a Guard Hook: GuardRules as JSON
-	Role          string     `bun:"role"`     // ARN
-	Configuration string     `bun:"configuration"`
-	CreatedAt     store.Time `bun:"created_at"`
-	UpdatedAt     store.Time `bun:"updated_at"`
+	Account       string     `db:"account,pk"`
+	Region        string     `db:"region,pk"`
+	Alias         string     `db:"alias,pk"`
+	Kind          string     `db:"kind"`     // LambdaHook or GuardHook
+	Function      string     `db:"function"` // of a Lambda Hook: name or ARN
+	Rules         string     `db:"rules"`    // of a Guard Hook: GuardRules as JSON
+	Role          string     `db:"role"`     // ARN
+	Configuration string     `db:"configuration"`
+	CreatedAt     store.Time `db:"created_at"`
+	UpdatedAt     store.Time `db:"updated_at"`
 }
 
 // ManagedARN is the ARN of a Lambda Hook or Guard Hook.
@@ -147,11 +144,11 @@ func (f *function) Call(ctx context.Context, payload []byte) ([]byte, error) {
 func (l *ManagedHooks) Create(ctx context.Context, place awswire.Place, h Managed) error {
 	h.Account, h.Region, h.CreatedAt, h.UpdatedAt = place.Account, place.Region, l.Store.Now(), l.Store.Now()
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewInsert().Model(&h).On("CONFLICT (account, region, alias) DO NOTHING").Exec(ctx)
+		written, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, alias) DO NOTHING", &h)
 		if err != nil {
 			return fmt.Errorf("add a hook: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return awswire.Errorf("AlreadyExistsException", 0, "The hook %s already exists.", h.Alias)
 		}
 		return nil
@@ -162,29 +159,35 @@ func (l *ManagedHooks) Create(ctx context.Context, place awswire.Place, h Manage
 func (l *ManagedHooks) Update(ctx context.Context, place awswire.Place, h Managed) error {
 	h.Account, h.Region, h.UpdatedAt = place.Account, place.Region, l.Store.Now()
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewUpdate().Model(&h).Column("function", "rules", "role", "configuration", "updated_at").WherePK().Exec(ctx)
+		err := store.Update(ctx, tx, &h, "function", "rules", "role", "configuration", "updated_at")
+		if errors.Is(err, store.ErrStale) {
+			return noHook(h.Alias)
+		}
 		if err != nil {
 			return fmt.Errorf("change a hook: %w", err)
 		}
-		return present(result, h.Alias)
+		return nil
 	})
 }
 
 // Delete removes a hook. The error is an *awswire.Error if it does not exist.
 func (l *ManagedHooks) Delete(ctx context.Context, place awswire.Place, alias string) error {
 	return l.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(&Managed{Account: place.Account, Region: place.Region, Alias: alias}).WherePK().Exec(ctx)
+		written, err := store.Exec(ctx, tx, "DELETE FROM managed_hooks WHERE account = ? AND region = ? AND alias = ?", place.Account, place.Region, alias)
 		if err != nil {
 			return fmt.Errorf("remove a hook: %w", err)
 		}
-		return present(result, alias)
+		if written == 0 {
+			return noHook(alias)
+		}
+		return nil
 	})
 }
 
 // Get returns a hook. The error is an *awswire.Error if it does not exist.
 func (l *ManagedHooks) Get(ctx context.Context, place awswire.Place, alias string) (*Managed, error) {
 	var rows []Managed
-	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ? AND alias = ?", place.Account, place.Region, alias).Scan(ctx)
+	err := store.List(ctx, l.Store.Read(), &rows, "WHERE account = ? AND region = ? AND alias = ?", place.Account, place.Region, alias)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read a hook: %w", err)
@@ -197,7 +200,7 @@ func (l *ManagedHooks) Get(ctx context.Context, place awswire.Place, alias strin
 // All returns the hooks of an account in a region, in the order of their aliases.
 func (l *ManagedHooks) All(ctx context.Context, place awswire.Place) ([]Managed, error) {
 	var rows []Managed
-	err := l.Store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", place.Account, place.Region).Order("alias").Scan(ctx)
+	err := store.List(ctx, l.Store.Read(), &rows, "WHERE account = ? AND region = ? ORDER BY alias", place.Account, place.Region)
 	if err != nil {
 		return nil, fmt.Errorf("list hooks: %w", err)
 	}
@@ -207,19 +210,12 @@ func (l *ManagedHooks) All(ctx context.Context, place awswire.Place) ([]Managed,
 // List returns up to limit aliases of a kind that follow after, in order.
 func (l *ManagedHooks) List(ctx context.Context, place awswire.Place, kind, after string, limit int) ([]string, error) {
 	var aliases []string
-	err := l.Store.Read().NewSelect().Model((*Managed)(nil)).Column("alias").Where("account = ? AND region = ? AND kind = ? AND alias > ?", place.Account, place.Region, kind, after).
-		Order("alias").Limit(int64(limit)).Scan(ctx, &aliases)
+	err := store.Query(ctx, l.Store.Read(), &aliases, "SELECT alias FROM managed_hooks WHERE account = ? AND region = ? AND kind = ? AND alias > ? ORDER BY alias LIMIT ?",
+		place.Account, place.Region, kind, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list hooks: %w", err)
 	}
 	return aliases, nil
-}
-
-func present(result sql.Result, alias string) error {
-	if store.RequireOneRow(result) != nil {
-		return noHook(alias)
-	}
-	return nil
 }
 
 func noHook(alias string) error {

@@ -27,28 +27,31 @@ type Query struct {
 // Results returns results, the newest first.
 func (e *Engine) Results(ctx context.Context, q Query) ([]Result, error) {
 	var rows []Result
-	query := e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", q.Place.Account, q.Place.Region)
-	for column, value := range map[string]string{"type_arn": q.TypeARN, "status": q.Status, "target_kind": string(q.Kind), "stack_id": q.StackID, "change_set_id": q.ChangeSetID} {
-		if value != "" {
-			query = query.Where(column+" = ?", value)
+	var where store.Where
+	where.And("account = ? AND region = ?", q.Place.Account, q.Place.Region)
+	for _, only := range [][2]string{{"type_arn", q.TypeARN}, {"status", q.Status}, {"target_kind", string(q.Kind)}, {"stack_id", q.StackID}, {"change_set_id", q.ChangeSetID}} {
+		if only[1] != "" {
+			where.And(only[0]+" = ?", only[1])
 		}
 	}
 	switch {
 	case q.TargetID != "" && q.Kind == CloudControl:
-		query = query.Where("execution_target = ?", q.TargetID)
+		where.And("execution_target = ?", q.TargetID)
 	case q.TargetID != "":
-		query = query.Where("target_id = ?", q.TargetID)
+		where.And("target_id = ?", q.TargetID)
 	}
 	if q.Refused {
-		query = query.Where("status IN ('HOOK_COMPLETE_FAILED', 'HOOK_FAILED')")
+		where.And("status IN ('HOOK_COMPLETE_FAILED', 'HOOK_FAILED')")
 	}
 	if !q.Before.IsZero() {
-		query = query.Where("invoked_at < ? OR invoked_at = ? AND id < ?", q.Before, q.Before, q.ID)
+		where.And("invoked_at < ? OR invoked_at = ? AND id < ?", q.Before, q.Before, q.ID)
 	}
+	clauses := where.Clause() + " ORDER BY invoked_at DESC, id DESC"
 	if q.Limit > 0 {
-		query = query.Limit(int64(q.Limit))
+		clauses += " LIMIT ?"
+		where.Args = append(where.Args, q.Limit)
 	}
-	if err := query.OrderExpr("invoked_at DESC, id DESC").Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, clauses, where.Args...); err != nil {
 		return nil, fmt.Errorf("list the results of hooks: %w", err)
 	}
 	return rows, nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -24,18 +23,18 @@ const (
 
 // An evaluationRow is the evaluation of one target.
 type evaluationRow struct {
-	bun.BaseModel `bun:"table:hook_evaluations,alias:v"`
+	store.Row `db:"hook_evaluations AS v"`
 
-	ID         string              `bun:"id,pk"`
-	Owner      string              `bun:"owner"`
-	OwnerKey   string              `bun:"owner_key"`
-	Account    string              `bun:"account"`
-	Region     string              `bun:"region"`
-	State      string              `bun:"state"`
-	Details    store.JSON[details] `bun:"details" seal:"hook_evaluations.details"` // empty once it has ended
-	CreatedAt  store.Time          `bun:"created_at"`
-	EndedAt    store.Time          `bun:"ended_at"` // NULL while it runs
-	RowVersion int64               `bun:"row_version"`
+	ID         string              `db:"id,pk"`
+	Owner      string              `db:"owner"`
+	OwnerKey   string              `db:"owner_key"`
+	Account    string              `db:"account"`
+	Region     string              `db:"region"`
+	State      string              `db:"state"`
+	Details    store.JSON[details] `db:"details" seal:"hook_evaluations.details"` // empty once it has ended
+	CreatedAt  store.Time          `db:"created_at"`
+	EndedAt    store.Time          `db:"ended_at"` // NULL while it runs
+	RowVersion int64               `db:"row_version"`
 }
 
 // details are what an evaluation needs while it runs.
@@ -48,36 +47,36 @@ type details struct {
 
 // A Result is what came of one invocation of a hook.
 type Result struct {
-	bun.BaseModel `bun:"table:hook_results,alias:h"`
+	store.Row `db:"hook_results AS h"`
 
-	ID           string `bun:"id,pk"` // also the client request token of its calls
-	EvaluationID string `bun:"evaluation_id"`
-	Account      string `bun:"account"`
-	Region       string `bun:"region"`
+	ID           string `db:"id,pk"` // also the client request token of its calls
+	EvaluationID string `db:"evaluation_id"`
+	Account      string `db:"account"`
+	Region       string `db:"region"`
 
-	TypeName             string                `bun:"type_name"`
-	TypeARN              string                `bun:"type_arn"`
-	Version              string                `bun:"version"`
-	OriginalName         string                `bun:"original_type_name"`
-	ConfigurationVersion string                `bun:"configuration_version"`
-	FailureMode          types.HookFailureMode `bun:"failure_mode"`
+	TypeName             string                `db:"type_name"`
+	TypeARN              string                `db:"type_arn"`
+	Version              string                `db:"version"`
+	OriginalName         string                `db:"original_type_name"`
+	ConfigurationVersion string                `db:"configuration_version"`
+	FailureMode          types.HookFailureMode `db:"failure_mode"`
 
-	Status      types.HookStatus               `bun:"status"`
-	Reason      string                         `bun:"reason"`
-	Annotations store.JSON[[]types.Annotation] `bun:"annotations" seal:"hook_results.annotations"`
-	SkipsStack  bool                           `bun:"skips_stack"` // the hook need not see the stack
+	Status      types.HookStatus               `db:"status"`
+	Reason      string                         `db:"reason"`
+	Annotations store.JSON[[]types.Annotation] `db:"annotations" seal:"hook_results.annotations"`
+	SkipsStack  bool                           `db:"skips_stack"` // the hook need not see the stack
 
-	TargetKind      Kind   `bun:"target_kind"`
-	TargetName      string `bun:"target_name"`
-	TargetID        string `bun:"target_id"`
-	Action          string `bun:"action"` // CREATE, UPDATE, DELETE
-	LogicalID       string `bun:"logical_id"`
-	StackID         string `bun:"stack_id"` // ARN, "" outside of stacks
-	ChangeSetID     string `bun:"change_set_id"`
-	ExecutionTarget string `bun:"execution_target"` // ARN of the stack, or the token of a request of Cloud Control
+	TargetKind      Kind   `db:"target_kind"`
+	TargetName      string `db:"target_name"`
+	TargetID        string `db:"target_id"`
+	Action          string `db:"action"` // CREATE, UPDATE, DELETE
+	LogicalID       string `db:"logical_id"`
+	StackID         string `db:"stack_id"` // ARN, "" outside of stacks
+	ChangeSetID     string `db:"change_set_id"`
+	ExecutionTarget string `db:"execution_target"` // ARN of the stack, or the token of a request of Cloud Control
 
-	InvokedAt store.Time `bun:"invoked_at"`
-	EndedAt   store.Time `bun:"ended_at"` // NULL while it runs
+	InvokedAt store.Time `db:"invoked_at"`
+	EndedAt   store.Time `db:"ended_at"` // NULL while it runs
 }
 
 // Ended reports whether the invocation is over.
@@ -98,9 +97,9 @@ func (r *Result) place() awswire.Place { return awswire.Place{Account: r.Account
 const byID = "id = ?"
 
 // find reads the row that satisfies a condition on an id, nil if it does not exist.
-func find[T any](ctx context.Context, db bun.IDB, where, id string) (*T, error) {
+func find[T any](ctx context.Context, db store.DB, where, id string) (*T, error) {
 	row := new(T)
-	err := db.NewSelect().Model(row).Where(where, id).Limit(1).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

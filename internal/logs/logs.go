@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -163,7 +163,7 @@ func logARN(caller awswire.Caller, name string) string {
 
 // groupOf is the group that a request names: by its name, or by an identifier that is a
 // name or an ARN.
-func (s *Service) groupOf(ctx context.Context, db bun.IDB, caller awswire.Caller, name, identifier *string) (*logGroup, error) {
+func (s *Service) groupOf(ctx context.Context, db store.DB, caller awswire.Caller, name, identifier *string) (*logGroup, error) {
 	switch {
 	case name != nil && identifier != nil:
 		return nil, logsInvalid("LogGroup name and LogGroup ARN are mutually exclusive parameters.")
@@ -202,10 +202,9 @@ func (s *Service) createLogGroup(ctx context.Context, caller awswire.Caller, in 
 		}
 		g := &logGroup{
 			ID: s.newID(), Account: caller.Account, Region: caller.Region, Name: *in.LogGroupName, KeyID: in.KmsKeyId,
-			Class: cmp.Or(string(in.LogGroupClass), "STANDARD"), Tags: in.Tags, CreatedAt: s.now(),
+			Class: cmp.Or(string(in.LogGroupClass), "STANDARD"), Tags: store.JSONOf(in.Tags), CreatedAt: s.now(),
 		}
-		_, err = tx.NewInsert().Model(g).Exec(ctx)
-		return err
+		return store.Insert(ctx, tx, g)
 	})
 	return &cloudwatchlogs.CreateLogGroupOutput{}, err
 }
@@ -216,7 +215,7 @@ func (s *Service) deleteLogGroup(ctx context.Context, caller awswire.Caller, in 
 	}
 	err := s.withGroup(ctx, caller, in.LogGroupName, nil, func(ctx context.Context, tx *store.Tx, g *logGroup) error {
 		for _, table := range [][2]string{{"logs_events", "group_id"}, {"logs_streams", "group_id"}, {"logs_groups", "id"}} {
-			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), g.ID).Exec(ctx); err != nil {
+			if _, err := store.Exec(ctx, tx, "DELETE FROM "+table[0]+" WHERE "+table[1]+" = ?", g.ID); err != nil {
 				return fmt.Errorf("deleting the log group: %w", err)
 			}
 		}
@@ -255,7 +254,7 @@ func (s *Service) deleteLogStream(ctx context.Context, caller awswire.Caller, in
 		if err := dropEvents(ctx, tx, g, "stream = ?", t.Name); err != nil {
 			return err
 		}
-		if _, err := tx.NewDelete().Model(t).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, t); err != nil {
 			return fmt.Errorf("deleting the log stream: %w", err)
 		}
 		return nil
@@ -299,8 +298,7 @@ func (s *Service) changeGroup(ctx context.Context, caller awswire.Caller, name, 
 		if err := change(ctx, tx, g); err != nil {
 			return err
 		}
-		_, err := tx.NewUpdate().Model(g).WherePK().Exec(ctx)
-		return err
+		return store.Update(ctx, tx, g)
 	})
 }
 
@@ -325,18 +323,19 @@ func (s *Service) describeLogGroups(ctx context.Context, caller awswire.Caller, 
 		return nil, err
 	}
 	limit := awswire.PageSize(in.Limit, 50)
-	query := s.store.Read().NewSelect().Where("account = ? AND region = ? AND name > ? AND name >= ?", caller.Account, caller.Region, after, prefix)
+	var where store.Where
+	where.And("account = ? AND region = ? AND name > ? AND name >= ?", caller.Account, caller.Region, after, prefix)
 	if next, ok := store.Successor(prefix); ok {
-		query = query.Where("name < ?", next)
+		where.And("name < ?", next)
 	}
 	if pattern != "" {
-		query = query.Where(`LOWER(name) LIKE ? ESCAPE '!'`, "%"+strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(pattern))+"%")
+		where.And(`LOWER(name) LIKE ? ESCAPE '!'`, "%"+strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(pattern))+"%")
 	}
 	if in.LogGroupClass != "" {
-		query = query.Where("class = ?", string(in.LogGroupClass))
+		where.And("class = ?", string(in.LogGroupClass))
 	}
 	var rows []logGroup
-	if err := query.Model(&rows).Order("name").Limit(int64(limit) + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, where.Clause()+" ORDER BY name LIMIT ?", append(where.Args, limit+1)...); err != nil {
 		return nil, fmt.Errorf("listing log groups: %w", err)
 	}
 	out := &cloudwatchlogs.DescribeLogGroupsOutput{LogGroups: []cwtypes.LogGroup{}}
@@ -372,7 +371,7 @@ func (s *Service) describeLogStreams(ctx context.Context, caller awswire.Caller,
 		return nil, err
 	}
 	var rows []logStream
-	if err := s.store.Read().NewSelect().Model(&rows).Where("group_id = ?", g.ID).Order("name").Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, "WHERE group_id = ? ORDER BY name", g.ID); err != nil {
 		return nil, fmt.Errorf("listing log streams: %w", err)
 	}
 	rows = slices.DeleteFunc(rows, func(t logStream) bool { return !strings.HasPrefix(t.Name, prefix) })
@@ -415,20 +414,24 @@ func millis(t store.Time) *int64 {
 	return new(t.UnixMilli())
 }
 
+// tags are a copy of the tags, not nil.
+func (g *logGroup) tags() map[string]string {
+	tags := map[string]string{}
+	maps.Copy(tags, g.Tags.Get())
+	return tags
+}
+
 func (s *Service) tagLogs(ctx context.Context, caller awswire.Caller, name, identifier *string, add map[string]string, remove []string) error {
 	return s.changeGroup(ctx, caller, name, identifier, func(_ context.Context, _ *store.Tx, g *logGroup) error {
-		if g.Tags == nil {
-			g.Tags = store.Tags{}
-		}
-		for key, text := range add {
-			g.Tags[key] = text
-		}
+		tags := g.tags()
+		maps.Copy(tags, add)
 		for _, key := range remove {
-			delete(g.Tags, key)
+			delete(tags, key)
 		}
-		if len(g.Tags) > 50 {
+		if len(tags) > 50 {
 			return awswire.Errorf("TooManyTagsException", 0, "A log group can have at most 50 tags.")
 		}
+		g.Tags = store.JSONOf(tags)
 		return nil
 	})
 }
@@ -454,7 +457,7 @@ func (s *Service) listLogTags(ctx context.Context, caller awswire.Caller, in *cl
 	if err != nil {
 		return nil, err
 	}
-	return &cloudwatchlogs.ListTagsForResourceOutput{Tags: g.Tags}, nil
+	return &cloudwatchlogs.ListTagsForResourceOutput{Tags: g.tags()}, nil
 }
 
 func (s *Service) listTagsLogGroup(ctx context.Context, caller awswire.Caller, in *cloudwatchlogs.ListTagsLogGroupInput) (*cloudwatchlogs.ListTagsLogGroupOutput, error) {
@@ -462,7 +465,7 @@ func (s *Service) listTagsLogGroup(ctx context.Context, caller awswire.Caller, i
 	if err != nil {
 		return nil, err
 	}
-	return &cloudwatchlogs.ListTagsLogGroupOutput{Tags: g.Tags}, nil
+	return &cloudwatchlogs.ListTagsLogGroupOutput{Tags: g.tags()}, nil
 }
 
 // A position is a place between the events of a group: behind the event with this time

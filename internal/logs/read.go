@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -28,15 +28,16 @@ const (
 
 // logEvents selects the events of a group between two times, in milliseconds, that it
 // still keeps.
-func (s *Service) logEvents(g *logGroup, rows *[]logEvent, start, end *int64) *bun.SelectQuery {
-	query := s.store.Read().NewSelect().Model(rows).Where("e.group_id = ?", g.ID).Where("e.at >= ?", s.horizon(g))
+func (s *Service) logEvents(g *logGroup, start, end *int64) store.Where {
+	var where store.Where
+	where.And("e.group_id = ? AND e.at >= ?", g.ID, s.horizon(g))
 	if start != nil {
-		query = query.Where("e.at >= ?", millisTime(*start))
+		where.And("e.at >= ?", millisTime(*start))
 	}
 	if end != nil {
-		query = query.Where("e.at < ?", millisTime(*end))
+		where.And("e.at < ?", millisTime(*end))
 	}
-	return query
+	return where
 }
 
 // millisTime is a time in milliseconds for a column.
@@ -67,13 +68,15 @@ func (s *Service) getLogEvents(ctx context.Context, caller awswire.Caller, in *c
 		}
 	}
 	var rows []logEvent
-	query := s.logEvents(g, &rows, in.StartTime, in.EndTime).Where("e.stream = ?", t.Name).Limit(int64(awswire.PageSize(in.Limit, maxLogPage)))
+	where, order := s.logEvents(g, in.StartTime, in.EndTime), " ORDER BY e.at, e.sequence"
+	where.And("e.stream = ?", t.Name)
 	if kind == "f" {
-		query = query.Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence")
+		where.And("e.at > ? OR e.at = ? AND e.sequence > ?", from.at, from.at, from.sequence)
 	} else {
-		query = query.Where("(e.at < ? OR e.at = ? AND e.sequence < ?)", from.at, from.at, from.sequence).Order("e.at DESC", "e.sequence DESC")
+		where.And("e.at < ? OR e.at = ? AND e.sequence < ?", from.at, from.at, from.sequence)
+		order = " ORDER BY e.at DESC, e.sequence DESC"
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, where.Clause()+order+" LIMIT ?", append(where.Args, awswire.PageSize(in.Limit, maxLogPage))...); err != nil {
 		return nil, fmt.Errorf("reading log events: %w", err)
 	}
 	rows = fitting(rows)
@@ -133,18 +136,18 @@ func (s *Service) filterLogEvents(ctx context.Context, caller awswire.Caller, in
 	limit, size := awswire.PageSize(in.Limit, maxLogPage), int64(0)
 	for scanned := 0; ; scanned += scanBatch {
 		var rows []logEvent
-		query := s.logEvents(g, &rows, in.StartTime, in.EndTime).
-			Where("(e.at > ? OR e.at = ? AND e.sequence > ?)", from.at, from.at, from.sequence).Order("e.at", "e.sequence").Limit(scanBatch)
+		where := s.logEvents(g, in.StartTime, in.EndTime)
+		where.And("e.at > ? OR e.at = ? AND e.sequence > ?", from.at, from.at, from.sequence)
 		if len(in.LogStreamNames) > 0 {
-			query = query.Where("e.stream IN (?)", bun.List(in.LogStreamNames))
+			where.And("e.stream IN (?)", store.In(in.LogStreamNames))
 		}
 		if prefix := aws.ToString(in.LogStreamNamePrefix); prefix != "" {
-			query = query.Where("e.stream >= ?", prefix)
+			where.And("e.stream >= ?", prefix)
 			if next, ok := store.Successor(prefix); ok {
-				query = query.Where("e.stream < ?", next)
+				where.And("e.stream < ?", next)
 			}
 		}
-		if err := query.Scan(ctx); err != nil {
+		if err := store.List(ctx, s.store.Read(), &rows, where.Clause()+" ORDER BY e.at, e.sequence LIMIT ?", append(where.Args, scanBatch)...); err != nil {
 			return nil, fmt.Errorf("reading log events: %w", err)
 		}
 		for i := range rows {
@@ -184,7 +187,8 @@ func (s *Service) Groups(ctx context.Context, place awswire.Place) ([]string, er
 		return nil, err
 	}
 	found := []string{}
-	err := s.store.Read().NewSelect().Model((*logGroup)(nil)).Column("name").Where("account = ? AND region = ?", place.Account, place.Region).Order("name").Scan(ctx, &found)
+	err := store.Query(ctx, s.store.Read(), &found, "SELECT name FROM logs_groups WHERE account = ? AND region = ? ORDER BY name",
+		place.Account, place.Region)
 	if err != nil {
 		return nil, fmt.Errorf("listing log groups: %w", err)
 	}
@@ -226,16 +230,16 @@ func (s *Service) readLog(ctx context.Context, target logTarget, stream string, 
 		cursor = -1 // of a group that had the name before
 	}
 	var rows []logEvent
-	query := s.store.Read().NewSelect().Model(&rows).Where("e.group_id = ? AND e.sequence > ?", g.ID, cursor).Where("e.at >= ?", s.horizon(g)).Limit(int64(limit))
+	var where store.Where
+	where.And("e.group_id = ? AND e.sequence > ? AND e.at >= ?", g.ID, cursor, s.horizon(g))
 	if stream != "" {
-		query = query.Where("e.stream = ?", stream)
+		where.And("e.stream = ?", stream)
 	}
+	order := " ORDER BY e.sequence"
 	if cursor < 0 {
-		query = query.Order("e.sequence DESC")
-	} else {
-		query = query.Order("e.sequence")
+		order += " DESC"
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, where.Clause()+order+" LIMIT ?", append(where.Args, limit)...); err != nil {
 		return nil, cursor, fmt.Errorf("reading log events: %w", err)
 	}
 	if cursor < 0 {

@@ -13,51 +13,51 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 // A logGroup is a log group. Events and Bytes are those that it holds; Sequence is the
 // number of the newest one.
 type logGroup struct {
-	bun.BaseModel `bun:"table:logs_groups,alias:g"`
-	ID            string     `bun:"id,pk"`
-	Account       string     `bun:"account"`
-	Region        string     `bun:"region"`
-	Name          string     `bun:"name"`
-	Class         string     `bun:"class"`
-	KeyID         *string    `bun:"key_id"`
-	Tags          store.Tags `bun:"tags"`
-	Retention     int64      `bun:"retention"` // days, 0 for ever
-	Sequence      int64      `bun:"sequence"`
-	Events        int64      `bun:"events"`
-	Bytes         int64      `bun:"bytes"`
-	CreatedAt     store.Time `bun:"created_at"`
+	store.Row `db:"logs_groups AS g"`
+	ID        string                        `db:"id,pk"`
+	Account   string                        `db:"account"`
+	Region    string                        `db:"region"`
+	Name      string                        `db:"name"`
+	Class     string                        `db:"class"`
+	KeyID     *string                       `db:"key_id"`
+	Tags      store.JSON[map[string]string] `db:"tags"`
+	Retention int64                         `db:"retention"` // days, 0 for ever
+	Sequence  int64                         `db:"sequence"`
+	Events    int64                         `db:"events"`
+	Bytes     int64                         `db:"bytes"`
+	CreatedAt store.Time                    `db:"created_at"`
 }
 
 // A logStream is a stream of a group.
 type logStream struct {
-	bun.BaseModel `bun:"table:logs_streams,alias:t"`
-	GroupID       string     `bun:"group_id,pk"`
-	Name          string     `bun:"name,pk"`
-	FirstEvent    store.Time `bun:"first_event"`
-	LastEvent     store.Time `bun:"last_event"`
-	IngestedAt    store.Time `bun:"ingested_at"`
-	CreatedAt     store.Time `bun:"created_at"`
+	store.Row  `db:"logs_streams AS t"`
+	GroupID    string     `db:"group_id,pk"`
+	Name       string     `db:"name,pk"`
+	FirstEvent store.Time `db:"first_event"`
+	LastEvent  store.Time `db:"last_event"`
+	IngestedAt store.Time `db:"ingested_at"`
+	CreatedAt  store.Time `db:"created_at"`
 }
 
 // A logEvent is an event. Sequence grows by one with each event of a group.
 type logEvent struct {
-	bun.BaseModel `bun:"table:logs_events,alias:e"`
-	GroupID       string     `bun:"group_id,pk"`
-	Sequence      int64      `bun:"sequence,pk"`
-	Stream        string     `bun:"stream"`
-	At            store.Time `bun:"at"`
-	IngestedAt    store.Time `bun:"ingested_at"`
-	Size          int64      `bun:"size"`
-	Message       string     `bun:"message"`
+	store.Row  `db:"logs_events AS e"`
+	GroupID    string     `db:"group_id,pk"`
+	Sequence   int64      `db:"sequence,pk"`
+	Stream     string     `db:"stream"`
+	At         store.Time `db:"at"`
+	IngestedAt store.Time `db:"ingested_at"`
+	Size       int64      `db:"size"`
+	Message    string     `db:"message"`
 }
 
 // eventOverhead is what an event counts in addition to its bytes, as on AWS.
@@ -69,12 +69,12 @@ func logText(text string) string {
 }
 
 // groupNamed is a log group, nil if it does not exist.
-func groupNamed(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*logGroup, error) {
+func groupNamed(ctx context.Context, db store.DB, place awswire.Place, name string) (*logGroup, error) {
 	if !validLogName(name, maxLogName) {
 		return nil, nil
 	}
 	g := &logGroup{}
-	err := db.NewSelect().Model(g).Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Scan(ctx)
+	err := store.Get(ctx, db, g, "WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -85,9 +85,9 @@ func groupNamed(ctx context.Context, db bun.IDB, place awswire.Place, name strin
 }
 
 // streamNamed is a stream of a group, nil if it does not exist.
-func streamNamed(ctx context.Context, db bun.IDB, groupID, name string) (*logStream, error) {
+func streamNamed(ctx context.Context, db store.DB, groupID, name string) (*logStream, error) {
 	t := &logStream{}
-	err := db.NewSelect().Model(t).Where("group_id = ? AND name = ?", groupID, name).Scan(ctx)
+	err := store.Get(ctx, db, t, "WHERE group_id = ? AND name = ?", groupID, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -187,11 +187,11 @@ func (s *Service) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, stre
 	if err := keepGroup(ctx, tx, g); err != nil {
 		return err
 	}
-	if err := store.Insert(ctx, tx, events); err != nil {
+	if err := store.Insert(ctx, tx, store.Pointers(events)...); err != nil {
 		return fmt.Errorf("keeping log events: %w", err)
 	}
 	for _, t := range streams {
-		if _, err := tx.NewUpdate().Model(t).WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, t); err != nil {
 			return fmt.Errorf("keeping the log stream: %w", err)
 		}
 	}
@@ -204,7 +204,7 @@ func (s *Service) addEvents(ctx context.Context, tx *store.Tx, g *logGroup, stre
 
 // keepGroup keeps what a group counts.
 func keepGroup(ctx context.Context, tx *store.Tx, g *logGroup) error {
-	if _, err := tx.NewUpdate().Model(g).Column("sequence", "events", "bytes").WherePK().Exec(ctx); err != nil {
+	if err := store.Update(ctx, tx, g, "sequence", "events", "bytes"); err != nil {
 		return fmt.Errorf("keeping the log group: %w", err)
 	}
 	return nil
@@ -224,7 +224,8 @@ func (s *Service) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
 	events, bytes, cut := g.Events, g.Bytes, int64(0)
 	for events > s.config.MaxEvents*9/10 || bytes > s.config.MaxBytes*9/10 {
 		var oldest []logEvent
-		err := tx.NewSelect().Model(&oldest).Column("sequence", "size").Where("group_id = ? AND sequence > ?", g.ID, cut).Order("sequence").Limit(1000).Scan(ctx)
+		err := store.Query(ctx, tx, &oldest, "SELECT sequence, size FROM logs_events WHERE group_id = ? AND sequence > ? ORDER BY sequence LIMIT 1000",
+			g.ID, cut)
 		if err != nil {
 			return fmt.Errorf("looking for old log events: %w", err)
 		}
@@ -243,16 +244,19 @@ func (s *Service) trim(ctx context.Context, tx *store.Tx, g *logGroup) error {
 
 // dropEvents deletes events of a group, and counts them off.
 func dropEvents(ctx context.Context, tx *store.Tx, g *logGroup, where string, arg any) error {
-	var gone struct{ Events, Bytes int64 }
-	err := tx.NewSelect().Table("logs_events").ColumnExpr("COUNT(*) AS events, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes").
-		Where("group_id = ?", g.ID).Where(where, arg).Scan(ctx, &gone)
+	var gone struct {
+		Events int64 `db:"events"`
+		Bytes  int64 `db:"bytes"`
+	}
+	err := store.Query(ctx, tx, &gone, "SELECT COUNT(*) AS events, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes FROM logs_events WHERE group_id = ? AND "+where,
+		g.ID, arg)
 	if err != nil {
 		return fmt.Errorf("counting old log events: %w", err)
 	}
 	if gone.Events == 0 {
 		return nil
 	}
-	if _, err := tx.NewDelete().Table("logs_events").Where("group_id = ?", g.ID).Where(where, arg).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM logs_events WHERE group_id = ? AND "+where, g.ID, arg); err != nil {
 		return fmt.Errorf("deleting old log events: %w", err)
 	}
 	g.Events, g.Bytes = g.Events-gone.Events, g.Bytes-gone.Bytes
@@ -526,7 +530,7 @@ func (s *Service) ensureGroup(ctx context.Context, tx *store.Tx, target logTarge
 		return g, err
 	}
 	g = &logGroup{ID: s.newID(), Account: target.place.Account, Region: target.place.Region, Name: target.group, Class: "STANDARD", CreatedAt: s.now()}
-	if _, err := tx.NewInsert().Model(g).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, g); err != nil {
 		return nil, fmt.Errorf("making the log group: %w", err)
 	}
 	return g, nil
@@ -538,7 +542,7 @@ func (s *Service) ensureStream(ctx context.Context, tx *store.Tx, g *logGroup, n
 		return t, err
 	}
 	t = &logStream{GroupID: g.ID, Name: name, CreatedAt: s.now()}
-	if _, err := tx.NewInsert().Model(t).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, t); err != nil {
 		return nil, fmt.Errorf("making the log stream: %w", err)
 	}
 	return t, nil

@@ -2,12 +2,12 @@ package macro
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -53,27 +53,27 @@ func New(config Config) *Macros {
 
 // A Macro is a macro of an account in a region.
 type Macro struct {
-	bun.BaseModel `bun:"table:macros"`
+	store.Row `db:"macros"`
 
-	Account      string     `bun:"account,pk"`
-	Region       string     `bun:"region,pk"`
-	Name         string     `bun:"name,pk"`
-	Function     string     `bun:"function"` // name or ARN
-	Description  string     `bun:"description"`
-	LogGroupName string     `bun:"log_group"`
-	LogRoleARN   string     `bun:"log_role"`
-	CreatedAt    store.Time `bun:"created_at"`
+	Account      string     `db:"account,pk"`
+	Region       string     `db:"region,pk"`
+	Name         string     `db:"name,pk"`
+	Function     string     `db:"function"` // name or ARN
+	Description  string     `db:"description"`
+	LogGroupName string     `db:"log_group"`
+	LogRoleARN   string     `db:"log_role"`
+	CreatedAt    store.Time `db:"created_at"`
 }
 
 // Create adds a macro. The error is an *awswire.Error if the name is taken.
 func (m *Macros) Create(ctx context.Context, place awswire.Place, macro Macro) error {
 	macro.Account, macro.Region, macro.CreatedAt = place.Account, place.Region, m.config.Store.Now()
 	return m.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewInsert().Model(&macro).On("CONFLICT (account, region, name) DO NOTHING").Exec(ctx)
+		written, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, name) DO NOTHING", &macro)
 		if err != nil {
 			return fmt.Errorf("add a macro: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return awswire.Errorf("AlreadyExistsException", 0, "The macro %s already exists.", macro.Name)
 		}
 		return nil
@@ -84,12 +84,12 @@ func (m *Macros) Create(ctx context.Context, place awswire.Place, macro Macro) e
 func (m *Macros) Update(ctx context.Context, place awswire.Place, macro Macro) error {
 	macro.Account, macro.Region = place.Account, place.Region
 	return m.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewUpdate().Model(&macro).Column("function", "description", "log_group", "log_role").WherePK().Exec(ctx)
+		err := store.Update(ctx, tx, &macro, "function", "description", "log_group", "log_role")
+		if errors.Is(err, store.ErrStale) {
+			return notFound(macro.Name)
+		}
 		if err != nil {
 			return fmt.Errorf("change a macro: %w", err)
-		}
-		if store.RequireOneRow(result) != nil {
-			return notFound(macro.Name)
 		}
 		return nil
 	})
@@ -98,11 +98,11 @@ func (m *Macros) Update(ctx context.Context, place awswire.Place, macro Macro) e
 // Delete removes a macro. The error is an *awswire.Error if the macro does not exist.
 func (m *Macros) Delete(ctx context.Context, place awswire.Place, name string) error {
 	return m.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(&Macro{Account: place.Account, Region: place.Region, Name: name}).WherePK().Exec(ctx)
+		written, err := store.Exec(ctx, tx, "DELETE FROM macros WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 		if err != nil {
 			return fmt.Errorf("remove a macro: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return notFound(name)
 		}
 		return nil
@@ -112,8 +112,7 @@ func (m *Macros) Delete(ctx context.Context, place awswire.Place, name string) e
 // Get returns a macro. The error is an *awswire.Error if the macro does not exist.
 func (m *Macros) Get(ctx context.Context, place awswire.Place, name string) (*Macro, error) {
 	var rows []Macro
-	err := m.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ?", place.Account).Where("region = ?", place.Region).Where("name = ?", name).Scan(ctx)
+	err := store.List(ctx, m.config.Store.Read(), &rows, "WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read a macro: %w", err)
@@ -126,8 +125,8 @@ func (m *Macros) Get(ctx context.Context, place awswire.Place, name string) (*Ma
 // List returns up to limit names of macros that follow after, in order.
 func (m *Macros) List(ctx context.Context, place awswire.Place, after string, limit int) ([]string, error) {
 	var names []string
-	err := m.config.Store.Read().NewSelect().Model((*Macro)(nil)).Column("name").
-		Where("account = ?", place.Account).Where("region = ?", place.Region).Where("name > ?", after).Order("name").Limit(int64(limit)).Scan(ctx, &names)
+	err := store.Query(ctx, m.config.Store.Read(), &names, "SELECT name FROM macros WHERE account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?",
+		place.Account, place.Region, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list macros: %w", err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -134,7 +133,7 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, specs ...Spec) ([]stri
 		}
 		rows[i], ids[i] = row, row.ID
 	}
-	if err := store.Insert(ctx, tx, rows); err != nil {
+	if err := store.Insert(ctx, tx, rows...); err != nil {
 		return nil, fmt.Errorf("begin %d operations: %w", len(specs), err)
 	}
 	if !e.store.IsPostgres() {
@@ -190,14 +189,13 @@ func actionsOf(owner Owner) []invoke.Action {
 // has ended, or does not exist, does nothing.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
 	e.changing(id)
-	result, err := tx.NewUpdate().Model((*row)(nil)).Set("cancelled = ?", true).
-		Where("id = ? AND status = ?", id, string(cfn.OperationStatusInProgress)).Exec(ctx)
+	cancelled, err := store.Exec(ctx, tx, "UPDATE operations SET cancelled = ? WHERE id = ? AND status = ?", true, id, string(cfn.OperationStatusInProgress))
 	if err != nil {
 		return fmt.Errorf("cancel operation %s: %w", id, err)
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
+	if cancelled == 0 {
 		e.rows.forget(id)
-		return err
+		return nil
 	}
 	return tx.Wake(ctx, workOperation, id, time.Time{})
 }
@@ -229,7 +227,7 @@ func (e *Engine) Get(ctx context.Context, id string) (*State, error) {
 
 // InProgress counts the operations of all accounts and nodes that have not ended.
 func (e *Engine) InProgress(ctx context.Context) (int64, error) {
-	n, err := e.store.Read().NewSelect().Model((*row)(nil)).Where("ended_at IS NULL").Count(ctx)
+	n, err := store.Count(ctx, e.store.Read(), "FROM operations WHERE ended_at IS NULL")
 	if err != nil {
 		return 0, fmt.Errorf("count operations: %w", err)
 	}
@@ -241,7 +239,7 @@ const keepOperations = 7 * 24 * time.Hour
 
 // Expire forgets operations that ended a week ago.
 func (e *Engine) Expire(ctx context.Context, now time.Time) error {
-	if err := e.store.DeleteInBatches(ctx, (*row)(nil), "id", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepOperations))); err != nil {
+	if err := e.store.DeleteInBatches(ctx, "operations", "id", "ended_at IS NOT NULL AND ended_at < ?", store.At(now.Add(-keepOperations))); err != nil {
 		return fmt.Errorf("forget old operations: %w", err)
 	}
 	return nil
@@ -261,9 +259,9 @@ func (e *Engine) timeout(typ *Type, action invoke.Action) time.Duration {
 }
 
 // find returns nil if there is no such operation.
-func find(ctx context.Context, db bun.IDB, id string) (*row, error) {
+func find(ctx context.Context, db store.DB, id string) (*row, error) {
 	found := &row{}
-	err := db.NewSelect().Model(found).Where("id = ?", id).Scan(ctx)
+	err := store.Get(ctx, db, found, "WHERE id = ?", id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

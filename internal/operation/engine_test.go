@@ -246,7 +246,7 @@ func TestModels(t *testing.T) {
 		id := g.begin(Spec{Request: Request{Action: invoke.Create, Desired: map[string]any{"Secret": "{{resolve:ssm:key}}", "Size": 9007199254740993}}})
 		g.turn(id)
 		var rows string
-		if err := g.store.Read().NewRaw("SELECT request || event FROM operations WHERE id = ?", id).Scan(t.Context(), &rows); err != nil {
+		if err := store.Query(t.Context(), g.store.Read(), &rows, "SELECT request || event FROM operations WHERE id = ?", id); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(rows, "s3cr3t") || strings.Contains(rows, "Size") {
@@ -475,7 +475,7 @@ func TestWorkers(t *testing.T) {
 		if err := g.Expire(t.Context(), time.Now().Add(keepOperations+time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := g.store.Read().NewSelect().Table("operations").Count(t.Context()); n != 0 || err != nil {
+		if n, err := store.Count(t.Context(), g.store.Read(), "FROM operations"); n != 0 || err != nil {
 			t.Errorf("%d rows are left, %v", n, err)
 		}
 	})
@@ -500,7 +500,7 @@ func TestReports(t *testing.T) {
 		g.finish(id)
 		g.expectStory("SUCCESS i")
 		refused(t, report(owner), "ValidationError", "belongs to no running operation")
-		if n, err := g.store.Read().NewSelect().Table("handler_progress").Count(t.Context()); n != 0 || err != nil {
+		if n, err := store.Count(t.Context(), g.store.Read(), "FROM handler_progress"); n != 0 || err != nil {
 			t.Errorf("%d bearer tokens are left, %v", n, err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // maxRows bounds the rows that are kept, by the length of their texts.
@@ -91,7 +93,7 @@ func (e *Engine) current(ctx context.Context, id string) (*row, error) {
 		return kept, nil
 	}
 	head := &row{}
-	err := e.store.Read().NewSelect().Model(head).Column("cancelled", "row_version").Where("id = ?", id).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), head, "SELECT cancelled, row_version FROM operations WHERE id = ?", id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

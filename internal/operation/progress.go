@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -33,20 +32,20 @@ const progressLife = 36 * time.Hour
 // A progressRow is an operation whose handler may report progress. The bearer token
 // authenticates the handler, so only its hash is stored.
 type progressRow struct {
-	bun.BaseModel `bun:"table:handler_progress,alias:h"`
+	store.Row `db:"handler_progress AS h"`
 
-	TokenHash   string     `bun:"token_hash,pk"`
-	Account     string     `bun:"account"`
-	Region      string     `bun:"region"`
-	Status      string     `bun:"status"` // types.OperationStatus
-	ErrorCode   string     `bun:"error_code"`
-	Message     string     `bun:"message" seal:"handler_progress.message"`
-	Model       string     `bun:"model" seal:"handler_progress.model"`
-	ClientToken string     `bun:"client_token"` // of the last report
-	CreatedAt   store.Time `bun:"created_at"`
-	UpdatedAt   store.Time `bun:"updated_at"`
-	ExpiresAt   store.Time `bun:"expires_at"`
-	RowVersion  int64      `bun:"row_version"`
+	TokenHash   string     `db:"token_hash,pk"`
+	Account     string     `db:"account"`
+	Region      string     `db:"region"`
+	Status      string     `db:"status"` // types.OperationStatus
+	ErrorCode   string     `db:"error_code"`
+	Message     string     `db:"message" seal:"handler_progress.message"`
+	Model       string     `db:"model" seal:"handler_progress.model"`
+	ClientToken string     `db:"client_token"` // of the last report
+	CreatedAt   store.Time `db:"created_at"`
+	UpdatedAt   store.Time `db:"updated_at"`
+	ExpiresAt   store.Time `db:"expires_at"`
+	RowVersion  int64      `db:"row_version"`
 }
 
 // A Report is what a handler has reported with RecordHandlerProgress. Message and Model
@@ -85,7 +84,7 @@ func (k *Tokens) Begin(ctx context.Context, caller awswire.Caller, bearerToken s
 		if err := forgetExpired(ctx, tx, store.At(now)); err != nil {
 			return err
 		}
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (token_hash) DO NOTHING").Exec(ctx)
+		_, err := store.InsertOr(ctx, tx, "ON CONFLICT (token_hash) DO NOTHING", row)
 		return err
 	})
 	if err != nil {
@@ -114,7 +113,7 @@ func (k *Tokens) Expire(ctx context.Context, now time.Time) error {
 }
 
 func forgetExpired(ctx context.Context, tx *store.Tx, now store.Time) error {
-	_, err := tx.NewDelete().Model((*progressRow)(nil)).Where("expires_at < ?", now).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "DELETE FROM handler_progress WHERE expires_at < ?", now)
 	return err
 }
 
@@ -126,8 +125,7 @@ func (k *Tokens) End(ctx context.Context, caller awswire.Caller, bearerToken str
 		if row, err = findProgress(ctx, tx, caller, bearerToken); err != nil || row == nil {
 			return err
 		}
-		_, err = tx.NewDelete().Model(row).WherePK().Exec(ctx)
-		return err
+		return store.Delete(ctx, tx, row)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("stop listening for the handler's progress: %w", err)
@@ -152,7 +150,7 @@ func forgetProgress(ctx context.Context, tx *store.Tx, bearerTokens ...string) e
 		for i, token := range part {
 			hashes[i] = tokenHash(token)
 		}
-		if _, err := tx.NewDelete().Model((*progressRow)(nil)).Where("token_hash IN (?)", bun.List(hashes)).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM handler_progress WHERE token_hash IN (?)", store.In(hashes)); err != nil {
 			return fmt.Errorf("forget bearer tokens: %w", err)
 		}
 	}
@@ -218,20 +216,20 @@ func (k *Tokens) RecordHandlerProgress(ctx context.Context, caller awswire.Calle
 // handlers never report, so the row is created on demand. It is nil if the account has no such
 // running operation.
 func beginReports(ctx context.Context, tx *store.Tx, caller awswire.Caller, bearerToken string, now store.Time) (*progressRow, error) {
-	running, err := tx.NewSelect().Model((*row)(nil)).
-		Where("token = ? AND account = ? AND region = ? AND ended_at IS NULL", bearerToken, caller.Account, caller.Region).Exists(ctx)
+	running, err := store.Exists(ctx, tx, "FROM operations WHERE token = ? AND account = ? AND region = ? AND ended_at IS NULL",
+		bearerToken, caller.Account, caller.Region)
 	if err != nil || !running {
 		return nil, err
 	}
 	begun := pending(caller, bearerToken, now)
-	_, err = tx.NewInsert().Model(begun).Exec(ctx)
+	err = store.Insert(ctx, tx, begun)
 	return begun, err
 }
 
 // findProgress returns nil for a token that is not known in the caller's account and region.
-func findProgress(ctx context.Context, db bun.IDB, caller awswire.Caller, bearerToken string) (*progressRow, error) {
+func findProgress(ctx context.Context, db store.DB, caller awswire.Caller, bearerToken string) (*progressRow, error) {
 	row := &progressRow{}
-	err := db.NewSelect().Model(row).Where("token_hash = ? AND account = ? AND region = ?", tokenHash(bearerToken), caller.Account, caller.Region).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE token_hash = ? AND account = ? AND region = ?", tokenHash(bearerToken), caller.Account, caller.Region)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -22,8 +22,8 @@ func (e *Engine) Resume(ctx context.Context, tx *store.Tx, token string) error {
 		return err
 	}
 	e.changing(id)
-	_, err = tx.NewUpdate().Model((*row)(nil)).Set("next_at = ?", store.At(e.config.Now())).Set("row_version = row_version + 1").
-		Where("id = ? AND status = ?", id, string(cfn.OperationStatusInProgress)).Exec(ctx)
+	_, err = store.Exec(ctx, tx, "UPDATE operations SET next_at = ?, row_version = row_version + 1 WHERE id = ? AND status = ?",
+		store.At(e.config.Now()), id, string(cfn.OperationStatusInProgress))
 	if err != nil {
 		return fmt.Errorf("resume operation %s: %w", id, err)
 	}
@@ -38,8 +38,8 @@ func (e *Engine) InProgressWith(ctx context.Context, tx *store.Tx, token string)
 
 // inProgress is the id of the operation with a token, "" if it has ended or was cancelled.
 func inProgress(ctx context.Context, tx *store.Tx, token string) (id string, err error) {
-	err = tx.NewSelect().Model((*row)(nil)).Column("id").
-		Where("token = ? AND status = ? AND NOT cancelled", token, string(cfn.OperationStatusInProgress)).Limit(1).Scan(ctx, &id)
+	err = store.Query(ctx, tx, &id, "SELECT id FROM operations WHERE token = ? AND status = ? AND NOT cancelled LIMIT 1",
+		token, string(cfn.OperationStatusInProgress))
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

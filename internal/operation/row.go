@@ -9,7 +9,6 @@ import (
 	"time"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -22,30 +21,30 @@ const (
 
 // A row is one operation.
 type row struct {
-	bun.BaseModel `bun:"table:operations,alias:o"`
+	store.Row `db:"operations AS o"`
 
-	ID       string `bun:"id,pk"`
-	Owner    string `bun:"owner"`
-	OwnerKey string `bun:"owner_key"`
-	Account  string `bun:"account"`
-	Region   string `bun:"region"`
-	Action   string `bun:"action"` // invoke.Action
-	TypeName string `bun:"type_name"`
-	Token    string `bun:"token"`
+	ID       string `db:"id,pk"`
+	Owner    string `db:"owner"`
+	OwnerKey string `db:"owner_key"`
+	Account  string `db:"account"`
+	Region   string `db:"region"`
+	Action   string `db:"action"` // invoke.Action
+	TypeName string `db:"type_name"`
+	Token    string `db:"token"`
 
-	Status    string `bun:"status"` // cfn.OperationStatus
-	Phase     string `bun:"phase"`
-	Cancelled bool   `bun:"cancelled"` // set without counting up RowVersion
-	Calls     int64  `bun:"calls"`     // that were answered
-	Attempts  int64  `bun:"attempts"`  // calls that failed with a retriable code, in a row
+	Status    string `db:"status"` // cfn.OperationStatus
+	Phase     string `db:"phase"`
+	Cancelled bool   `db:"cancelled"` // set without counting up RowVersion
+	Calls     int64  `db:"calls"`     // that were answered
+	Attempts  int64  `db:"attempts"`  // calls that failed with a retriable code, in a row
 
-	NextAt     store.Time `bun:"next_at"` // no call before
-	CreatedAt  store.Time `bun:"created_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
-	RowVersion int64      `bun:"row_version"`
+	NextAt     store.Time `db:"next_at"` // no call before
+	CreatedAt  store.Time `db:"created_at"`
+	EndedAt    store.Time `db:"ended_at"` // NULL while it is in progress
+	RowVersion int64      `db:"row_version"`
 
-	Event   string `bun:"event" seal:"operations.event"`     // an event
-	Request string `bun:"request" seal:"operations.request"` // details; "" once it has ended
+	Event   string `db:"event" seal:"operations.event"`     // an event
+	Request string `db:"request" seal:"operations.request"` // details; "" once it has ended
 
 	unpacked *details // Request decoded, nil if that was not done
 }

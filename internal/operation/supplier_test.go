@@ -127,7 +127,7 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		var woken int64
-		err := g.store.Read().NewRaw("SELECT count(*) FROM wakeups WHERE kind = ? AND id = ?", workOperation, second).Scan(t.Context(), &woken)
+		err := store.Query(t.Context(), g.store.Read(), &woken, "SELECT count(*) FROM wakeups WHERE kind = ? AND id = ?", workOperation, second)
 		if err != nil || woken != 1 {
 			t.Errorf("woken %d times, %v", woken, err)
 		}

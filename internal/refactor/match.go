@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -486,7 +486,7 @@ func (r *refactoring) moves() []move {
 
 // conflicts says which exports other stacks stand in the way of, "" for none. What the stacks
 // import from others must be as it was when they were evaluated.
-func (r *refactoring) conflicts(ctx context.Context, db bun.IDB) (string, error) {
+func (r *refactoring) conflicts(ctx context.Context, db store.DB) (string, error) {
 	stacks, after := r.engine.stacks, map[string]string{}
 	for _, s := range r.stacks {
 		for _, o := range s.outputs {

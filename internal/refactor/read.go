@@ -194,6 +194,6 @@ func (e *Engine) Mark(ctx context.Context, place awswire.Place, stackName string
 	if err != nil {
 		return 0, err
 	}
-	err = e.store.Read().NewSelect().Model((*refactorRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").Where(ofStack, id).Scan(ctx, &mark)
+	err = store.Query(ctx, e.store.Read(), &mark, "SELECT COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*) FROM stack_refactors WHERE "+ofStack, id)
 	return mark, err
 }

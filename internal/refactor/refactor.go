@@ -7,6 +7,7 @@ package refactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -85,10 +86,8 @@ func (e *Engine) CreateStackRefactor(ctx context.Context, caller awswire.Caller,
 	row.Mappings = store.JSONOf(mappings)
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		fresh := *row
-		for _, model := range []any{&fresh, &stacks} {
-			if _, err := tx.NewInsert().Model(model).Exec(ctx); err != nil {
-				return fmt.Errorf("write the stack refactor: %w", err)
-			}
+		if err := errors.Join(store.Insert(ctx, tx, &fresh), store.Insert(ctx, tx, store.Pointers(stacks)...)); err != nil {
+			return fmt.Errorf("write the stack refactor: %w", err)
 		}
 		for _, d := range drafts {
 			if err := e.stacks.InsertDraft(ctx, tx, d); err != nil {
@@ -226,7 +225,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, caller awswire.Caller,
 		return err
 	}
 	rs.OperationID = part.OperationID
-	if _, err := tx.NewUpdate().Model(rs).Column("operation_id").WherePK().Exec(ctx); err != nil {
+	if err := store.Update(ctx, tx, rs, "operation_id"); err != nil {
 		return fmt.Errorf("write the operation of a refactor: %w", err)
 	}
 	return nil
@@ -254,10 +253,8 @@ func (rs *stackRow) problem(format string, args ...any) string {
 
 // Obsolete marks the refactors of a stack that something else begins to change.
 func (e *Engine) Obsolete(ctx context.Context, tx *store.Tx, stackID, stackARN string) error {
-	_, err := tx.NewUpdate().Model((*refactorRow)(nil)).Set("execution_status = ?", types.StackRefactorExecutionStatusObsolete).
-		Set("execution_reason = ?", fmt.Sprintf(reasonObsolete, stackARN)).Set("row_version = row_version + 1").
-		Where("execution_status IN (?, ?)", types.StackRefactorExecutionStatusUnavailable, types.StackRefactorExecutionStatusAvailable).
-		Where(ofStack, stackID).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "UPDATE stack_refactors SET execution_status = ?, execution_reason = ?, row_version = row_version + 1 WHERE execution_status IN (?, ?) AND "+ofStack,
+		types.StackRefactorExecutionStatusObsolete, fmt.Sprintf(reasonObsolete, stackARN), types.StackRefactorExecutionStatusUnavailable, types.StackRefactorExecutionStatusAvailable, stackID)
 	if err != nil {
 		return fmt.Errorf("mark stack refactors obsolete: %w", err)
 	}

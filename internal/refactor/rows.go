@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -17,34 +16,34 @@ import (
 // A refactorRow is a stack refactor: it moves resources between stacks and renames them. A
 // wake-up after the request finds out what moves; another one after its execution moves it.
 type refactorRow struct {
-	bun.BaseModel `bun:"table:stack_refactors,alias:rf"`
+	store.Row `db:"stack_refactors AS rf"`
 
-	ID              string                             `bun:"id,pk"`
-	Account         string                             `bun:"account"`
-	Region          string                             `bun:"region"`
-	Description     string                             `bun:"description"`
-	Status          types.StackRefactorStatus          `bun:"status"`
-	Reason          string                             `bun:"reason"`
-	ExecutionStatus types.StackRefactorExecutionStatus `bun:"execution_status"`
-	ExecutionReason string                             `bun:"execution_reason"`
-	Mappings        store.JSON[[]mapping]              `bun:"mappings"`
-	Moves           store.JSON[[]move]                 `bun:"moves"`
-	CreatedAt       store.Time                         `bun:"created_at"`
-	RowVersion      int64                              `bun:"row_version"`
+	ID              string                             `db:"id,pk"`
+	Account         string                             `db:"account"`
+	Region          string                             `db:"region"`
+	Description     string                             `db:"description"`
+	Status          types.StackRefactorStatus          `db:"status"`
+	Reason          string                             `db:"reason"`
+	ExecutionStatus types.StackRefactorExecutionStatus `db:"execution_status"`
+	ExecutionReason string                             `db:"execution_reason"`
+	Mappings        store.JSON[[]mapping]              `db:"mappings"`
+	Moves           store.JSON[[]move]                 `db:"moves"`
+	CreatedAt       store.Time                         `db:"created_at"`
+	RowVersion      int64                              `db:"row_version"`
 }
 
 // A stackRow is a stack of a refactor, with the template that it is to have.
 type stackRow struct {
-	bun.BaseModel `bun:"table:stack_refactor_stacks,alias:rs"`
+	store.Row `db:"stack_refactor_stacks AS rs"`
 
-	RefactorID   string `bun:"refactor_id,pk"`
-	Position     int64  `bun:"position,pk"`
-	StackID      string `bun:"stack_id"`
-	Name         string `bun:"name"`
-	ARN          string `bun:"arn"`
-	Fresh        bool   `bun:"fresh"` // the refactor creates the stack
-	DeploymentID string `bun:"deployment_id"`
-	OperationID  string `bun:"operation_id"` // of its execution, "" for none
+	RefactorID   string `db:"refactor_id,pk"`
+	Position     int64  `db:"position,pk"`
+	StackID      string `db:"stack_id"`
+	Name         string `db:"name"`
+	ARN          string `db:"arn"`
+	Fresh        bool   `db:"fresh"` // the refactor creates the stack
+	DeploymentID string `db:"deployment_id"`
+	OperationID  string `db:"operation_id"` // of its execution, "" for none
 }
 
 // A mapping says where a resource is to be. Stacks are numbered by their position.
@@ -75,7 +74,7 @@ func (r *refactorRow) executing() bool {
 }
 
 // require finds a refactor of the caller.
-func require(ctx context.Context, db bun.IDB, caller awswire.Caller, id string) (*refactorRow, error) {
+func require(ctx context.Context, db store.DB, caller awswire.Caller, id string) (*refactorRow, error) {
 	row, err := find(ctx, db, "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
 	if err == nil && row == nil {
 		err = refuse("missing", id)
@@ -84,9 +83,9 @@ func require(ctx context.Context, db bun.IDB, caller awswire.Caller, id string) 
 }
 
 // find returns a refactor, nil if it does not exist.
-func find(ctx context.Context, db bun.IDB, where string, args ...any) (*refactorRow, error) {
+func find(ctx context.Context, db store.DB, where string, args ...any) (*refactorRow, error) {
 	row := &refactorRow{}
-	err := db.NewSelect().Model(row).Where(where, args...).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE "+where, args...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -97,22 +96,23 @@ func find(ctx context.Context, db bun.IDB, where string, args ...any) (*refactor
 }
 
 // list returns refactors, the newest first.
-func list(ctx context.Context, db bun.IDB, limit int, where string, args ...any) ([]refactorRow, error) {
+func list(ctx context.Context, db store.DB, limit int, where string, args ...any) ([]refactorRow, error) {
 	var rows []refactorRow
-	query := db.NewSelect().Model(&rows).Where(where, args...).OrderExpr("created_at DESC, id")
+	clauses := "WHERE " + where + " ORDER BY created_at DESC, id"
 	if limit > 0 {
-		query = query.Limit(int64(limit))
+		clauses += " LIMIT ?"
+		args = append(args, limit)
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &rows, clauses, args...); err != nil {
 		return nil, fmt.Errorf("list stack refactors: %w", err)
 	}
 	return rows, nil
 }
 
 // stacksOf are the stacks of a refactor in the order of the request.
-func stacksOf(ctx context.Context, db bun.IDB, id string) ([]stackRow, error) {
+func stacksOf(ctx context.Context, db store.DB, id string) ([]stackRow, error) {
 	var rows []stackRow
-	if err := db.NewSelect().Model(&rows).Where("refactor_id = ?", id).OrderExpr("position").Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &rows, "WHERE refactor_id = ? ORDER BY position", id); err != nil {
 		return nil, fmt.Errorf("read the stacks of a refactor: %w", err)
 	}
 	return rows, nil

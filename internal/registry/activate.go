@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -21,25 +20,25 @@ import (
 // An activationRow is a public extension that an account uses in a region, under the account's
 // name for it.
 type activationRow struct {
-	bun.BaseModel `bun:"table:activations,alias:a"`
+	store.Row `db:"activations AS a"`
 
-	Account  string `bun:"account,pk"`
-	Region   string `bun:"region,pk"`
-	Kind     string `bun:"kind,pk"`
-	TypeName string `bun:"type_name,pk"` // the alias, or the original name
+	Account  string `db:"account,pk"`
+	Region   string `db:"region,pk"`
+	Kind     string `db:"kind,pk"`
+	TypeName string `db:"type_name,pk"` // the alias, or the original name
 
-	PublisherID      string `bun:"publisher_id"`
-	OriginalTypeName string `bun:"original_type_name"`
-	PublicationID    string `bun:"publication_id"` // the version in use
+	PublisherID      string `db:"publisher_id"`
+	OriginalTypeName string `db:"original_type_name"`
+	PublicationID    string `db:"publication_id"` // the version in use
 
-	AutoUpdate    bool   `bun:"auto_update"`
-	ExecutionRole string `bun:"execution_role"`
-	LogGroup      string `bun:"log_group"`
-	LogRole       string `bun:"log_role"`
+	AutoUpdate    bool   `db:"auto_update"`
+	ExecutionRole string `db:"execution_role"`
+	LogGroup      string `db:"log_group"`
+	LogRole       string `db:"log_role"`
 
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"` // of the settings or the version
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"` // of the settings or the version
+	RowVersion int64      `db:"row_version"`
 }
 
 // original is the public extension that is activated.
@@ -53,10 +52,9 @@ func (a *activationRow) arn() schema.TypeARN {
 }
 
 // findActivation returns the activation under a name, nil if there is no such activation.
-func findActivation(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, error) {
+func findActivation(ctx context.Context, db store.DB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, error) {
 	row := &activationRow{}
-	err := db.NewSelect().Model(row).
-		Where("account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, string(kind), typeName).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, string(kind), typeName)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -68,13 +66,13 @@ func findActivation(ctx context.Context, db bun.IDB, caller awswire.Caller, kind
 
 // findActivated returns the activation under a name and its public version, nil if there is no
 // such activation.
-func findActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, *publicationRow, error) {
+func findActivated(ctx context.Context, db store.DB, caller awswire.Caller, kind schema.Kind, typeName string) (*activationRow, *publicationRow, error) {
 	row, err := findActivation(ctx, db, caller, kind, typeName)
 	if row == nil || err != nil {
 		return nil, nil, err
 	}
 	version := &publicationRow{}
-	if err := db.NewSelect().Model(version).Where("id = ?", row.PublicationID).Scan(ctx); err != nil {
+	if err := store.Get(ctx, db, version, "WHERE id = ?", row.PublicationID); err != nil {
 		return nil, nil, fmt.Errorf("look up the public version of %s: %w", typeName, err)
 	}
 	return row, version, nil
@@ -198,21 +196,19 @@ func (r *Registry) activate(ctx context.Context, tx *store.Tx, caller awswire.Ca
 		AutoUpdate: true, CreatedAt: now, UpdatedAt: now, RowVersion: 1,
 	}
 	row.set(in)
-	result, err := tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
+	written, err := store.InsertOr(ctx, tx, "ON CONFLICT DO NOTHING", row)
 	if err != nil {
 		return nil, fmt.Errorf("activate %s: %w", alias, err)
 	}
-	return row, store.RequireOneRow(result) // the alias may have been taken at the same moment
+	return row, store.RequireOneRow(written) // the alias may have been taken at the same moment
 }
 
 // hasPrivate reports whether an account has a private type of a name, or soon will.
-func hasPrivate(ctx context.Context, db bun.IDB, caller awswire.Caller, kind, typeName string) (bool, error) {
-	of := func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("account = ? AND region = ? AND kind = ? AND type_name = ?", caller.Account, caller.Region, kind, typeName)
-	}
-	has, err := of(db.NewSelect().Model((*typeRow)(nil))).Where("NOT deprecated AND default_version IS NOT NULL").Exists(ctx)
+func hasPrivate(ctx context.Context, db store.DB, caller awswire.Caller, kind, typeName string) (bool, error) {
+	const of = "account = ? AND region = ? AND kind = ? AND type_name = ?"
+	has, err := store.Exists(ctx, db, "FROM types WHERE NOT deprecated AND default_version IS NOT NULL AND "+of, caller.Account, caller.Region, kind, typeName)
 	if err == nil && !has {
-		has, err = of(db.NewSelect().Model((*registrationRow)(nil))).Where("status = ?", string(types.RegistrationStatusInProgress)).Exists(ctx)
+		has, err = store.Exists(ctx, db, "FROM registrations WHERE status = ? AND "+of, types.RegistrationStatusInProgress, caller.Account, caller.Region, kind, typeName)
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for a private type %s: %w", typeName, err)
@@ -283,7 +279,7 @@ func chooseVersion(versions []publicationRow, present publicVersion, in *cloudfo
 
 // checkActivated refuses a version of a module whose required extensions are not activated
 // under the names that it uses, in a major version that it supports.
-func checkActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, version *publicationRow) error {
+func checkActivated(ctx context.Context, db store.DB, caller awswire.Caller, version *publicationRow) error {
 	missing, err := missingFor(ctx, db, caller, version)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -293,7 +289,7 @@ func checkActivated(ctx context.Context, db bun.IDB, caller awswire.Caller, vers
 }
 
 // missingFor lists what must be activated before a version can be.
-func missingFor(ctx context.Context, db bun.IDB, caller awswire.Caller, version *publicationRow) ([]string, error) {
+func missingFor(ctx context.Context, db store.DB, caller awswire.Caller, version *publicationRow) ([]string, error) {
 	required, err := version.required()
 	if err != nil {
 		return nil, err
@@ -331,7 +327,7 @@ func (r *Registry) DeactivateType(ctx context.Context, caller awswire.Caller, in
 		if row == nil {
 			return typeNotFound(name.TypeName)
 		}
-		if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, row); err != nil {
 			return fmt.Errorf("deactivate %s: %w", name.TypeName, err)
 		}
 		return r.removeConfigurations(ctx, tx, caller, row.arn())

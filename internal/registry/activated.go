@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -92,21 +91,21 @@ func (r *Registry) activatedVersions(ctx context.Context, caller awswire.Caller,
 // A listed is a public extension in a list. AutoUpdate, UpdatedAt and the latest version are
 // only set in lists of activated extensions; Name is the alias then.
 type listed struct {
-	bun.BaseModel `bun:"table:publications,alias:p"`
+	store.Row `db:"publications AS p"`
 
-	Name        string     `bun:"name"`
-	Kind        string     `bun:"kind"`
-	PublisherID string     `bun:"publisher_id"`
-	TypeName    string     `bun:"type_name"`
-	Description string     `bun:"description"`
-	Major       int64      `bun:"major"`
-	Minor       int64      `bun:"minor"`
-	Patch       int64      `bun:"patch"`
-	AutoUpdate  bool       `bun:"auto_update"`
-	UpdatedAt   store.Time `bun:"updated_at"`
-	LatestMajor int64      `bun:"latest_major"`
-	LatestMinor int64      `bun:"latest_minor"`
-	LatestPatch int64      `bun:"latest_patch"`
+	Name        string     `db:"name"`
+	Kind        string     `db:"kind"`
+	PublisherID string     `db:"publisher_id"`
+	TypeName    string     `db:"type_name"`
+	Description string     `db:"description"`
+	Major       int64      `db:"major"`
+	Minor       int64      `db:"minor"`
+	Patch       int64      `db:"patch"`
+	AutoUpdate  bool       `db:"auto_update"`
+	UpdatedAt   store.Time `db:"updated_at"`
+	LatestMajor int64      `db:"latest_major"`
+	LatestMinor int64      `db:"latest_minor"`
+	LatestPatch int64      `db:"latest_patch"`
 }
 
 // listedColumns are those of publications.
@@ -132,7 +131,7 @@ func (r *Registry) summariesOf(ctx context.Context, region string, rows []listed
 	publishers := map[string]publisherRow{}
 	if len(ids) > 0 {
 		var found []publisherRow
-		err := r.store.Read().NewSelect().Model(&found).Where("region = ? AND publisher_id IN (?)", region, bun.List(slices.Collect(maps.Keys(ids)))).Scan(ctx)
+		err := store.List(ctx, r.store.Read(), &found, "WHERE region = ? AND publisher_id IN (?)", region, store.In(slices.Collect(maps.Keys(ids))))
 		if err != nil {
 			return nil, fmt.Errorf("look up publishers: %w", err)
 		}
@@ -159,19 +158,22 @@ func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, c
 		return []types.TypeSummary{}, nil
 	}
 	var rows []listed
-	query := r.store.Read().NewSelect().Model(&rows).ColumnExpr(listedColumns).
-		Where("p.region = ?", caller.Region).Where("p.latest = ?", true).Order("p.type_name", "p.kind", "p.publisher_id")
+	var where store.Where
+	where.And("p.region = ? AND p.latest", caller.Region)
 	if q.publisher != "" {
-		query = query.Where("p.publisher_id = ?", q.publisher)
+		where.And("p.publisher_id = ?", q.publisher)
 	}
 	if q.after != (summaryKey{}) {
-		query = query.Where("(p.type_name, p.kind, p.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
+		where.And("(p.type_name, p.kind, p.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
 	}
 	if category == types.CategoryActivated {
-		query = query.Where(`EXISTS (SELECT 1 FROM activations AS a WHERE a.account = ? AND a.region = p.region
+		where.And(`EXISTS (SELECT 1 FROM activations AS a WHERE a.account = ? AND a.region = p.region
 			AND a.kind = p.kind AND a.publisher_id = p.publisher_id AND a.original_type_name = p.type_name)`, caller.Account)
 	}
-	if err := q.where(query, "p.type_name", "p.provisioning_type").Scan(ctx); err != nil {
+	q.where(&where, "p.kind", "p.type_name", "p.provisioning_type")
+	err := store.Query(ctx, r.store.Read(), &rows, "SELECT "+listedColumns+" FROM publications "+where.Clause()+" ORDER BY p.type_name, p.kind, p.publisher_id LIMIT ?",
+		append(where.Args, q.limit)...)
+	if err != nil {
 		return nil, fmt.Errorf("list public types: %w", err)
 	}
 	inUse, err := r.inUse(ctx, caller, rows)
@@ -206,9 +208,8 @@ func (r *Registry) inUse(ctx context.Context, caller awswire.Caller, rows []list
 		names[i] = rows[i].TypeName
 	}
 	var found []publicationRow
-	err := r.store.Read().NewSelect().Model(&found).Column("p.kind", "p.publisher_id", "p.type_name", "p.major", "p.minor", "p.patch").
-		Join("JOIN activations AS a ON a.publication_id = p.id").
-		Where("a.account = ? AND a.region = ? AND a.original_type_name IN (?)", caller.Account, caller.Region, bun.List(names)).Scan(ctx)
+	err := store.Query(ctx, r.store.Read(), &found, "SELECT p.kind, p.publisher_id, p.type_name, p.major, p.minor, p.patch FROM publications AS p JOIN activations AS a ON a.publication_id = p.id WHERE a.account = ? AND a.region = ? AND a.original_type_name IN (?)",
+		caller.Account, caller.Region, store.In(names))
 	if err != nil {
 		return nil, fmt.Errorf("list what is activated: %w", err)
 	}
@@ -224,19 +225,21 @@ func (r *Registry) inUse(ctx context.Context, caller awswire.Caller, rows []list
 // activatedSummaries lists what the account has activated, under its names there.
 func (r *Registry) activatedSummaries(ctx context.Context, caller awswire.Caller, q summaryQuery) ([]types.TypeSummary, error) {
 	var rows []listed
-	query := r.store.Read().NewSelect().Model(&rows).ColumnExpr(listedColumns).
-		ColumnExpr("a.type_name AS name, a.auto_update, a.updated_at").
-		ColumnExpr("l.major AS latest_major, l.minor AS latest_minor, l.patch AS latest_patch").
-		Join("JOIN activations AS a ON a.publication_id = p.id").
-		Join("JOIN publications AS l ON l.region = p.region AND l.kind = p.kind AND l.publisher_id = p.publisher_id AND l.type_name = p.type_name AND l.latest = ?", true).
-		Where("a.account = ? AND a.region = ?", caller.Account, caller.Region).Order("a.type_name", "a.kind", "a.publisher_id")
+	var where store.Where
+	where.And("a.account = ? AND a.region = ?", caller.Account, caller.Region)
 	if q.publisher != "" {
-		query = query.Where("a.publisher_id = ?", q.publisher)
+		where.And("a.publisher_id = ?", q.publisher)
 	}
 	if q.after != (summaryKey{}) {
-		query = query.Where("(a.type_name, a.kind, a.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
+		where.And("(a.type_name, a.kind, a.publisher_id) > (?, ?, ?)", q.after.typeName, q.after.kind, q.after.publisher)
 	}
-	if err := q.where(query, "a.type_name", "p.provisioning_type").Scan(ctx); err != nil {
+	q.where(&where, "p.kind", "a.type_name", "p.provisioning_type")
+	err := store.Query(ctx, r.store.Read(), &rows, "SELECT "+listedColumns+`, a.type_name AS name, a.auto_update, a.updated_at,
+			l.major AS latest_major, l.minor AS latest_minor, l.patch AS latest_patch
+		FROM publications AS p JOIN activations AS a ON a.publication_id = p.id
+		JOIN publications AS l ON l.region = p.region AND l.kind = p.kind AND l.publisher_id = p.publisher_id AND l.type_name = p.type_name AND l.latest `+
+		where.Clause()+" ORDER BY a.type_name, a.kind, a.publisher_id LIMIT ?", append(where.Args, q.limit)...)
+	if err != nil {
 		return nil, fmt.Errorf("list activated types: %w", err)
 	}
 	summaries, err := r.summariesOf(ctx, caller.Region, rows)

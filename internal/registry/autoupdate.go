@@ -54,10 +54,8 @@ func (r *Registry) updateSome(ctx context.Context, tx *store.Tx, region string, 
 		return nil, "", "", false, err
 	}
 	var rows []activationRow
-	err = tx.NewSelect().Model(&rows).
-		Where("region = ? AND kind = ? AND publisher_id = ? AND original_type_name = ? AND auto_update", region, string(key.Kind), key.Publisher, key.TypeName).
-		Where("account > ? OR (account = ? AND type_name > ?)", account, account, typeName).
-		Order("account", "type_name").Limit(updateBatch).Scan(ctx)
+	err = store.List(ctx, tx, &rows, "WHERE region = ? AND kind = ? AND publisher_id = ? AND original_type_name = ? AND auto_update AND (account > ? OR (account = ? AND type_name > ?)) ORDER BY account, type_name LIMIT ?",
+		region, string(key.Kind), key.Publisher, key.TypeName, account, account, typeName, updateBatch)
 	if err != nil {
 		return nil, "", "", false, fmt.Errorf("list the activations: %w", err)
 	}

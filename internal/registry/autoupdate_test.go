@@ -35,13 +35,12 @@ func TestManyActivations(t *testing.T) {
 		s.offer(owner, thingName, "three", "2.0.0")
 		s.until("the workers rest", s.idle)
 		var counts []struct {
-			AutoUpdate bool
-			Patch      int64
-			Major      int64
-			N          int64
+			AutoUpdate bool  `db:"auto_update"`
+			Patch      int64 `db:"patch"`
+			Major      int64 `db:"major"`
+			N          int64 `db:"n"`
 		}
-		err := s.store.Read().NewSelect().TableExpr("activations AS a").Join("JOIN publications AS p ON p.id = a.publication_id").
-			ColumnExpr("a.auto_update, p.patch, p.major, COUNT(*) AS n").GroupExpr("a.auto_update, p.patch, p.major").Scan(t.Context(), &counts)
+		err := store.Query(t.Context(), s.store.Read(), &counts, "SELECT a.auto_update, p.patch, p.major, COUNT(*) AS n FROM activations AS a JOIN publications AS p ON p.id = a.publication_id GROUP BY a.auto_update, p.patch, p.major")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +108,7 @@ func TestNodes(t *testing.T) {
 		}
 	}
 	var runs []testRunRow
-	if err := s.store.Read().NewSelect().Model(&runs).Scan(t.Context()); err != nil || len(runs) != len(versions) {
+	if err := store.List(t.Context(), s.store.Read(), &runs, ""); err != nil || len(runs) != len(versions) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for _, run := range runs {
@@ -149,7 +148,7 @@ func (g *rig) shelve(types int) {
 			for i := range part {
 				part[i].CreatedAt = g.now()
 			}
-			if _, err := tx.NewInsert().Model(&part).Exec(ctx); err != nil {
+			if err := store.Insert(ctx, tx, store.Pointers(part)...); err != nil {
 				return err
 			}
 		}

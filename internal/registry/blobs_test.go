@@ -12,11 +12,11 @@ func TestKeepsBlob(t *testing.T) {
 		s.publisher(owner)
 		s.offer(owner, thingName, "one", "")
 		var version versionRow
-		if err := s.store.Read().NewSelect().Model(&version).Scan(t.Context()); err != nil {
+		if err := store.Get(t.Context(), s.store.Read(), &version, ""); err != nil {
 			t.Fatal(err)
 		}
 		var run testRunRow
-		if err := s.store.Read().NewSelect().Model(&run).Scan(t.Context()); err != nil {
+		if err := store.Get(t.Context(), s.store.Read(), &run, ""); err != nil {
 			t.Fatal(err)
 		}
 		kept := func(hash string, want bool) {
@@ -31,7 +31,7 @@ func TestKeepsBlob(t *testing.T) {
 		for _, table := range []string{"type_versions", "publications"} { // whatever is left needs it
 			kept(version.PackageHash, true)
 			if err := s.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.NewDelete().Table(table).Where("package_hash = ?", version.PackageHash).Exec(ctx)
+				_, err := store.Exec(ctx, tx, "DELETE FROM "+table+" WHERE package_hash = ?", version.PackageHash)
 				return err
 			}); err != nil {
 				t.Fatal(err)

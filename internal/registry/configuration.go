@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -70,9 +69,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 		case !there:
 			return typeNotFound(arn.TypeName)
 		}
-		_, err = tx.NewInsert().Model(row).On("CONFLICT (account, region, type_arn, alias) DO UPDATE").
-			Set("configuration = EXCLUDED.configuration").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
-		if err != nil {
+		if err := store.Upsert(ctx, tx, []*configurationRow{row}, "configuration", "updated_at"); err != nil {
 			return fmt.Errorf("store the configuration of %s: %w", arn.TypeName, err)
 		}
 		tx.After(r.configurations.forget)
@@ -88,7 +85,7 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 func aliasOf(alias *string) string { return cmp.Or(aws.ToString(alias), defaultAlias) }
 
 // usable reports whether the account has a live type of the name, registered or activated.
-func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller, arn schema.TypeARN) (bool, error) {
+func (r *Registry) usable(ctx context.Context, db store.DB, caller awswire.Caller, arn schema.TypeARN) (bool, error) {
 	typ, err := findType(ctx, db, caller, arn.Kind, arn.TypeName)
 	if err != nil || typ != nil && !typ.Deprecated {
 		return err == nil, err
@@ -99,8 +96,8 @@ func (r *Registry) usable(ctx context.Context, db bun.IDB, caller awswire.Caller
 
 // removeConfigurations deletes the configurations of a type that is no longer used.
 func (r *Registry) removeConfigurations(ctx context.Context, tx *store.Tx, caller awswire.Caller, arn schema.TypeARN) error {
-	_, err := tx.NewDelete().Model((*configurationRow)(nil)).
-		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("type_arn = ?", arn.String()).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "DELETE FROM type_configurations WHERE account = ? AND region = ? AND type_arn = ?",
+		caller.Account, caller.Region, arn.String())
 	if err != nil {
 		return fmt.Errorf("remove the configurations of %s: %w", arn.TypeName, err)
 	}
@@ -266,9 +263,7 @@ func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller,
 
 func (r *Registry) readConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
 	row := &configurationRow{}
-	err := r.store.Read().NewSelect().Model(row).
-		Where("account = ?", caller.Account).Where("region = ?", caller.Region).
-		Where("type_arn = ?", arn).Where("alias = ?", alias).Scan(ctx)
+	err := store.Get(ctx, r.store.Read(), row, "WHERE account = ? AND region = ? AND type_arn = ? AND alias = ?", caller.Account, caller.Region, arn, alias)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

@@ -62,7 +62,7 @@ func (r *Registry) deregisterVersion(ctx context.Context, tx *store.Tx, typ *typ
 }
 
 func (r *Registry) deregisterType(ctx context.Context, tx *store.Tx, caller awswire.Caller, typ *typeRow, v *versionRow) error {
-	live, err := tx.NewSelect().Model((*versionRow)(nil)).Where("type_id = ?", typ.ID).Where("NOT deprecated").Count(ctx)
+	live, err := store.Count(ctx, tx, "FROM type_versions WHERE type_id = ? AND NOT deprecated", typ.ID)
 	switch {
 	case err != nil:
 		return fmt.Errorf("count the versions of %s: %w", typ.TypeName, err)
@@ -80,11 +80,10 @@ func (r *Registry) deregisterType(ctx context.Context, tx *store.Tx, caller awsw
 }
 
 func (r *Registry) deprecate(ctx context.Context, tx *store.Tx, v *versionRow) error {
-	result, err := tx.NewUpdate().Model((*versionRow)(nil)).
-		Set("deprecated = ?", true).Set("updated_at = ?", r.now()).Set("row_version = row_version + 1").
-		Where("id = ?", v.ID).Where("row_version = ?", v.RowVersion).Exec(ctx)
+	written, err := store.Exec(ctx, tx, "UPDATE type_versions SET deprecated = ?, updated_at = ?, row_version = row_version + 1 WHERE id = ? AND row_version = ?",
+		true, r.now(), v.ID, v.RowVersion)
 	if err != nil {
 		return fmt.Errorf("deregister version %d: %w", v.Version, err)
 	}
-	return store.RequireOneRow(result)
+	return store.RequireOneRow(written)
 }

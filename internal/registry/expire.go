@@ -18,7 +18,7 @@ const keepRegistrations = 90 * 24 * time.Hour
 // With its registration, a token is not known any more: DescribeTypeRegistration refuses
 // it, and a RegisterType request with its ClientRequestToken is a new one.
 func (r *Registry) Expire(ctx context.Context, now time.Time) error {
-	err := r.store.DeleteInBatches(ctx, (*registrationRow)(nil), "token", "status <> ? AND updated_at < ?",
+	err := r.store.DeleteInBatches(ctx, "registrations", "token", "status <> ? AND updated_at < ?",
 		string(types.RegistrationStatusInProgress), store.At(now.Add(-keepRegistrations)))
 	if err != nil {
 		return fmt.Errorf("forget old registrations: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // Hooks implements hook.Source: the registered and activated hooks of an account that have a
@@ -18,8 +19,8 @@ import (
 func (r *Registry) Hooks(ctx context.Context, caller awswire.Caller) ([]hook.Hook, error) {
 	var rows []configurationRow
 	prefix := privateARN(caller, schema.Hook, "").String()
-	err := r.store.Read().NewSelect().Model(&rows).Where("account = ?", caller.Account).Where("region = ?", caller.Region).
-		Where("type_arn >= ? AND type_arn < ?", prefix, prefix+"\x7f").Where("alias = ?", defaultAlias).Order("type_arn").Scan(ctx)
+	err := store.List(ctx, r.store.Read(), &rows, "WHERE account = ? AND region = ? AND type_arn >= ? AND type_arn < ? AND alias = ? ORDER BY type_arn",
+		caller.Account, caller.Region, prefix, prefix+"\x7f", defaultAlias)
 	if err != nil {
 		return nil, fmt.Errorf("list the hooks of an account: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -110,23 +109,21 @@ type summaryQuery struct {
 // zero key is before all others.
 type summaryKey struct{ typeName, kind, publisher string }
 
-// where adds the conditions that are the same in every table. name and provisioning are
-// the columns that hold those; kind is one of the query's own table.
-func (q summaryQuery) where(query *bun.SelectQuery, name, provisioning string) *bun.SelectQuery {
-	query = query.Limit(int64(q.limit))
+// where adds the conditions that are the same in every table. kind, name and provisioning are
+// the columns that have those.
+func (q summaryQuery) where(where *store.Where, kind, name, provisioning string) {
 	if q.provisioning != nil {
-		query = query.Where("? IN (?)", bun.Ident(provisioning), bun.List(q.provisioning))
+		where.And(provisioning+" IN (?)", store.In(q.provisioning))
 	}
 	if q.search != "" {
-		query = query.Where("lower(?) LIKE ? ESCAPE '!'", bun.Ident(name), "%"+likeLiteral.Replace(q.search)+"%")
+		where.And("lower("+name+") LIKE ? ESCAPE '!'", "%"+likeLiteral.Replace(q.search)+"%")
 	}
 	if q.kind != "" {
-		query = query.Where("?TableAlias.kind = ?", q.kind)
+		where.And(kind+" = ?", q.kind)
 	}
 	if q.prefix != "" { // names are ASCII: the prefix, and everything up to what follows it
-		query = query.Where("? >= ? AND ? < ?", bun.Ident(name), q.prefix, bun.Ident(name), q.prefix+"\x7f")
+		where.And(name+" >= ? AND "+name+" < ?", q.prefix, q.prefix+"\x7f")
 	}
-	return query
 }
 
 // likeLiteral escapes a text for a pattern of LIKE with the escape character "!".
@@ -182,22 +179,22 @@ func (r *Registry) summaries(ctx context.Context, caller awswire.Caller, in *clo
 // registeredSummaries lists private types with what their default version says of them.
 func (r *Registry) registeredSummaries(ctx context.Context, caller awswire.Caller, deprecated bool, q summaryQuery) ([]types.TypeSummary, error) {
 	var rows []struct {
-		Kind           string
-		TypeName       string
-		DefaultVersion int64
-		UpdatedAt      store.Time
-		Description    string
+		Kind           string     `db:"kind"`
+		TypeName       string     `db:"type_name"`
+		DefaultVersion int64      `db:"default_version"`
+		UpdatedAt      store.Time `db:"updated_at"`
+		Description    string     `db:"description"`
 	}
-	query := r.store.Read().NewSelect().Model((*typeRow)(nil)).
-		Column("t.kind", "t.type_name", "t.default_version", "v.updated_at", "v.description").
-		Join("JOIN type_versions AS v ON v.type_id = t.id AND v.version = t.default_version").
-		Where("t.account = ?", caller.Account).Where("t.region = ?", caller.Region).Where("t.deprecated = ?", deprecated).
-		Order("t.type_name", "t.kind")
+	var where store.Where
+	where.And("t.account = ? AND t.region = ? AND t.deprecated = ?", caller.Account, caller.Region, deprecated)
 	if q.after != (summaryKey{}) {
-		query = query.Where("(t.type_name, t.kind) > (?, ?)", q.after.typeName, q.after.kind)
+		where.And("(t.type_name, t.kind) > (?, ?)", q.after.typeName, q.after.kind)
 	}
-	query = q.where(query, "t.type_name", "v.provisioning_type")
-	if err := query.Scan(ctx, &rows); err != nil {
+	q.where(&where, "t.kind", "t.type_name", "v.provisioning_type")
+	err := store.Query(ctx, r.store.Read(), &rows, `SELECT t.kind, t.type_name, t.default_version, v.updated_at, v.description
+		FROM types AS t JOIN type_versions AS v ON v.type_id = t.id AND v.version = t.default_version `+
+		where.Clause()+" ORDER BY t.type_name, t.kind LIMIT ?", append(where.Args, q.limit)...)
+	if err != nil {
 		return nil, fmt.Errorf("list types: %w", err)
 	}
 	summaries := make([]types.TypeSummary, len(rows))
@@ -279,9 +276,8 @@ func (r *Registry) versionSummaries(ctx context.Context, caller awswire.Caller, 
 
 func (r *Registry) privateVersions(ctx context.Context, caller awswire.Caller, typ *typeRow, deprecated bool, after int64, limit int) ([]types.TypeVersionSummary, error) {
 	var rows []versionRow
-	err := r.store.Read().NewSelect().Model(&rows).Column("version", "description", "created_at").
-		Where("type_id = ?", typ.ID).Where("deprecated = ?", deprecated).Where("version > ?", after).
-		Order("version").Limit(int64(limit)).Scan(ctx)
+	err := store.Query(ctx, r.store.Read(), &rows, "SELECT version, description, created_at FROM type_versions WHERE type_id = ? AND deprecated = ? AND version > ? ORDER BY version LIMIT ?",
+		typ.ID, deprecated, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the versions of %s: %w", typ.TypeName, err)
 	}
@@ -321,23 +317,24 @@ func (r *Registry) ListTypeRegistrations(ctx context.Context, caller awswire.Cal
 		kind, typeName = string(arn.Kind), arn.TypeName
 	}
 	var rows []registrationRow
-	q := r.store.Read().NewSelect().Model(&rows).Column("token", "created_at").
-		Where("account = ?", caller.Account).Where("region = ?", caller.Region).Where("status = ?", string(status)).
-		Order("created_at DESC", "token DESC").Limit(int64(size) + 1)
+	var where store.Where
+	where.And("account = ? AND region = ? AND status = ?", caller.Account, caller.Region, status)
 	if kind != "" {
-		q = q.Where("kind = ?", kind)
+		where.And("kind = ?", kind)
 	}
 	if typeName != "" {
-		q = q.Where("type_name = ?", typeName)
+		where.And("type_name = ?", typeName)
 	}
 	if from != nil {
 		created, err := time.Parse(time.RFC3339Nano, from[0])
 		if err != nil {
 			return nil, badToken()
 		}
-		q = q.Where("(created_at, token) < (?, ?)", created.UnixMicro(), from[1])
+		where.And("(created_at, token) < (?, ?)", created.UnixMicro(), from[1])
 	}
-	if err := q.Scan(ctx); err != nil {
+	err = store.Query(ctx, r.store.Read(), &rows, "SELECT token, created_at FROM registrations "+where.Clause()+" ORDER BY created_at DESC, token DESC LIMIT ?",
+		append(where.Args, size+1)...)
+	if err != nil {
 		return nil, fmt.Errorf("list registrations: %w", err)
 	}
 	page, more := cut(rows, size)

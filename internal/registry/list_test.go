@@ -45,11 +45,10 @@ func (g *rig) fill(caller awswire.Caller, n int, schemaText string) {
 		end := min(at+500, n)
 		err := g.store.Write(g.t.Context(), func(ctx context.Context, tx *store.Tx) error {
 			part, partVersions := typ[at:end], versions[at:end]
-			if _, err := tx.NewInsert().Model(&part).Exec(ctx); err != nil {
+			if err := store.Insert(ctx, tx, store.Pointers(part)...); err != nil {
 				return err
 			}
-			_, err := tx.NewInsert().Model(&partVersions).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, store.Pointers(partVersions)...)
 		})
 		if err != nil {
 			g.t.Fatal(err)

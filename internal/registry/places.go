@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // Places lists where something was ever registered or activated, sorted.
 func (r *Registry) Places(ctx context.Context) ([]awswire.Place, error) {
 	var places []awswire.Place
-	err := r.store.Read().NewRaw("SELECT account, region FROM types UNION SELECT account, region FROM activations ORDER BY account, region").Scan(ctx, &places)
+	err := store.Query(ctx, r.store.Read(), &places, "SELECT account, region FROM types UNION SELECT account, region FROM activations ORDER BY account, region")
 	if err != nil {
 		return nil, fmt.Errorf("list the places of types: %w", err)
 	}

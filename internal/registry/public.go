@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
@@ -21,38 +20,38 @@ import (
 // private version does, so that it stays when that one is deregistered; nothing but Latest
 // changes after it is written.
 type publicationRow struct {
-	bun.BaseModel `bun:"table:publications,alias:p"`
+	store.Row `db:"publications AS p"`
 
-	ID          string `bun:"id,pk"`
-	Region      string `bun:"region"`
-	Kind        string `bun:"kind"`
-	PublisherID string `bun:"publisher_id"`
-	TypeName    string `bun:"type_name"`
+	ID          string `db:"id,pk"`
+	Region      string `db:"region"`
+	Kind        string `db:"kind"`
+	PublisherID string `db:"publisher_id"`
+	TypeName    string `db:"type_name"`
 
-	Number int64 `bun:"number"` // 1, 2, …: the version id
-	Major  int64 `bun:"major"`  // the public version number
-	Minor  int64 `bun:"minor"`
-	Patch  int64 `bun:"patch"`
-	Latest bool  `bun:"latest"` // no later version is published
+	Number int64 `db:"number"` // 1, 2, …: the version id
+	Major  int64 `db:"major"`  // the public version number
+	Minor  int64 `db:"minor"`
+	Patch  int64 `db:"patch"`
+	Latest bool  `db:"latest"` // no later version is published
 
-	SourceID string `bun:"source_id"` // of the private version
-	Account  string `bun:"account"`   // that published it
-	Version  int64  `bun:"version"`   // there
+	SourceID string `db:"source_id"` // of the private version
+	Account  string `db:"account"`   // that published it
+	Version  int64  `db:"version"`   // there
 
-	Schema      string `bun:"schema"`
-	PackageHash string `bun:"package_hash"`
-	PackageURL  string `bun:"package_url"`
-	Runtime     string `bun:"runtime"`
-	Entrypoint  string `bun:"entrypoint"`
+	Schema      string `db:"schema"`
+	PackageHash string `db:"package_hash"`
+	PackageURL  string `db:"package_url"`
+	Runtime     string `db:"runtime"`
+	Entrypoint  string `db:"entrypoint"`
 
-	Description         string     `bun:"description"`
-	SourceURL           string     `bun:"source_url"`
-	DocumentationURL    string     `bun:"documentation_url"`
-	ProvisioningType    string     `bun:"provisioning_type"`
-	ConfigurationSchema string     `bun:"configuration_schema"`
-	RequiredTypes       string     `bun:"required_types"`
-	Settings            string     `bun:"settings"`
-	CreatedAt           store.Time `bun:"created_at"`
+	Description         string     `db:"description"`
+	SourceURL           string     `db:"source_url"`
+	DocumentationURL    string     `db:"documentation_url"`
+	ProvisioningType    string     `db:"provisioning_type"`
+	ConfigurationSchema string     `db:"configuration_schema"`
+	RequiredTypes       string     `db:"required_types"`
+	Settings            string     `db:"settings"`
+	CreatedAt           store.Time `db:"created_at"`
 }
 
 func (p *publicationRow) key() extensionKey {
@@ -86,10 +85,10 @@ func decodeRequired(text string) ([]types.RequiredActivatedType, error) {
 }
 
 // findPublications returns the published versions of an extension, the latest first.
-func findPublications(ctx context.Context, db bun.IDB, region string, key extensionKey) ([]publicationRow, error) {
+func findPublications(ctx context.Context, db store.DB, region string, key extensionKey) ([]publicationRow, error) {
 	var rows []publicationRow
-	err := db.NewSelect().Model(&rows).Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName).
-		Order("number DESC").Scan(ctx)
+	err := store.List(ctx, db, &rows, "WHERE region = ? AND kind = ? AND publisher_id = ? AND type_name = ? ORDER BY number DESC",
+		region, string(key.Kind), key.Publisher, key.TypeName)
 	if err != nil {
 		return nil, fmt.Errorf("look up the public type %s: %w", key, err)
 	}
@@ -98,19 +97,20 @@ func findPublications(ctx context.Context, db bun.IDB, region string, key extens
 
 // findPublication returns one published version of an extension, the latest for "". A version
 // is named by its id or its public number. It returns nil if it does not exist.
-func findPublication(ctx context.Context, db bun.IDB, region string, key extensionKey, version string) (*publicationRow, error) {
+func findPublication(ctx context.Context, db store.DB, region string, key extensionKey, version string) (*publicationRow, error) {
 	row := &publicationRow{}
-	q := db.NewSelect().Model(row).Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName)
+	var where store.Where
+	where.And("region = ? AND kind = ? AND publisher_id = ? AND type_name = ?", region, string(key.Kind), key.Publisher, key.TypeName)
 	if version == "" {
-		q = q.Where("latest = ?", true)
+		where.And("latest")
 	} else if number, ok := versionNumber(version); ok {
-		q = q.Where("number = ?", number)
+		where.And("number = ?", number)
 	} else if v, ok := parsePublicVersion(version); ok {
-		q = q.Where("major = ? AND minor = ? AND patch = ?", v.Major, v.Minor, v.Patch)
+		where.And("major = ? AND minor = ? AND patch = ?", v.Major, v.Minor, v.Patch)
 	} else {
 		return nil, nil
 	}
-	err := q.Scan(ctx)
+	err := store.Get(ctx, db, row, where.Clause(), where.Args...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -122,7 +122,7 @@ func findPublication(ctx context.Context, db bun.IDB, region string, key extensi
 
 // regionShelf is the public shelf of a region as modules are held against it.
 type regionShelf struct {
-	db     bun.IDB
+	db     store.DB
 	region string
 }
 
@@ -205,8 +205,8 @@ func (r *Registry) describePublic(ctx context.Context, caller awswire.Caller, in
 	if ref.version == "" {
 		out.LatestPublicVersion, out.PublicVersionNumber = aws.String(row.public().String()), aws.String(row.public().String())
 	}
-	activated, err := db.NewSelect().Model((*activationRow)(nil)).
-		Where("account = ? AND region = ? AND kind = ? AND publisher_id = ? AND original_type_name = ?", caller.Account, caller.Region, row.Kind, row.PublisherID, row.TypeName).Exists(ctx)
+	activated, err := store.Exists(ctx, db, "FROM activations WHERE account = ? AND region = ? AND kind = ? AND publisher_id = ? AND original_type_name = ?",
+		caller.Account, caller.Region, row.Kind, row.PublisherID, row.TypeName)
 	if err != nil {
 		return nil, fmt.Errorf("look up what is activated: %w", err)
 	}

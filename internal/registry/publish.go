@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
@@ -184,16 +182,16 @@ func (r *Registry) requiredFor(ctx context.Context, tx *store.Tx, caller awswire
 // shelve writes a new public version, marks its private version, and wakes the activations
 // that follow it.
 func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Caller, row *publicationRow, version *versionRow) error {
-	_, err := tx.NewUpdate().Model((*publicationRow)(nil)).Set("latest = ?", false).
-		Where("region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest = ?", row.Region, row.Kind, row.PublisherID, row.TypeName, true).Exec(ctx)
-	var result sql.Result
+	_, err := store.Exec(ctx, tx, "UPDATE publications SET latest = ? WHERE region = ? AND kind = ? AND publisher_id = ? AND type_name = ? AND latest = ?",
+		false, row.Region, row.Kind, row.PublisherID, row.TypeName, true)
+	var written int64
 	if err == nil {
-		result, err = tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
+		written, err = store.InsertOr(ctx, tx, "ON CONFLICT DO NOTHING", row)
 	}
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", row.TypeName, err)
 	}
-	if err := store.RequireOneRow(result); err != nil {
+	if err := store.RequireOneRow(written); err != nil {
 		return err // another version got the number at the same moment
 	}
 	version.PublicVersion = row.public().String()
@@ -209,7 +207,7 @@ func (r *Registry) shelve(ctx context.Context, tx *store.Tx, caller awswire.Call
 // findOwn finds the private version that TestType or PublishType is about: by Arn, which may
 // be that of a version, or by its names; the default version if none is named. What is
 // deregistered is not found.
-func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Caller, arn schema.TypeARN) (*typeRow, *versionRow, error) {
+func (r *Registry) findOwn(ctx context.Context, db store.DB, caller awswire.Caller, arn schema.TypeARN) (*typeRow, *versionRow, error) {
 	typ, version, err := r.privateVersion(ctx, db, caller, arn.Kind, arn.TypeName, arn.Version)
 	switch {
 	case err != nil:
@@ -225,12 +223,10 @@ func (r *Registry) findOwn(ctx context.Context, db bun.IDB, caller awswire.Calle
 // writeStatus writes the statuses of a version unless another transaction has written it since
 // it was read, which is store.ErrStale.
 func writeStatus(ctx context.Context, tx *store.Tx, version *versionRow) error {
-	result, err := tx.NewUpdate().Model((*versionRow)(nil)).
-		Set("test_status = ?", version.TestStatus).Set("test_status_description = ?", version.TestStatusDescription).
-		Set("public_version = ?", version.PublicVersion).Set("row_version = row_version + 1").
-		Where("id = ?", version.ID).Where("row_version = ?", version.RowVersion).Exec(ctx)
+	written, err := store.Exec(ctx, tx, "UPDATE type_versions SET test_status = ?, test_status_description = ?, public_version = ?, row_version = row_version + 1 WHERE id = ? AND row_version = ?",
+		version.TestStatus, version.TestStatusDescription, version.PublicVersion, version.ID, version.RowVersion)
 	if err != nil {
 		return fmt.Errorf("write the status of version %d: %w", version.Version, err)
 	}
-	return store.RequireOneRow(result)
+	return store.RequireOneRow(written)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 func TestPublicVersions(t *testing.T) {
@@ -260,7 +261,7 @@ func TestShelf(t *testing.T) {
 
 // idle reports whether no worker has anything to do.
 func (s *shop) idle() bool {
-	waiting, err := s.store.Read().NewSelect().Table("wakeups").Exists(s.t.Context())
+	waiting, err := store.Exists(s.t.Context(), s.store.Read(), "FROM wakeups")
 	if err != nil {
 		s.t.Fatal(err)
 	}

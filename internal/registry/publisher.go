@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -21,14 +20,14 @@ import (
 
 // A publisherRow is an account that publishes in a region.
 type publisherRow struct {
-	bun.BaseModel `bun:"table:publishers,alias:p"`
+	store.Row `db:"publishers AS p"`
 
-	Account          string     `bun:"account,pk"`
-	Region           string     `bun:"region,pk"`
-	PublisherID      string     `bun:"publisher_id"`
-	IdentityProvider string     `bun:"identity_provider"` // types.IdentityProvider
-	ConnectionARN    string     `bun:"connection_arn"`    // "" with AWS_Marketplace
-	CreatedAt        store.Time `bun:"created_at"`
+	Account          string     `db:"account,pk"`
+	Region           string     `db:"region,pk"`
+	PublisherID      string     `db:"publisher_id"`
+	IdentityProvider string     `db:"identity_provider"` // types.IdentityProvider
+	ConnectionARN    string     `db:"connection_arn"`    // "" with AWS_Marketplace
+	CreatedAt        store.Time `db:"created_at"`
 }
 
 // name is what lists call the publisher. The service takes it from the profile at the
@@ -63,7 +62,7 @@ func (r *Registry) RegisterPublisher(ctx context.Context, caller awswire.Caller,
 		ConnectionARN: aws.ToString(in.ConnectionArn), CreatedAt: r.now(),
 	}
 	err := r.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (account, region) DO NOTHING").Exec(ctx)
+		_, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region) DO NOTHING", row)
 		return err
 	})
 	if err != nil {
@@ -119,7 +118,7 @@ func (r *Registry) DescribePublisher(ctx context.Context, caller awswire.Caller,
 }
 
 // ownPublisher returns the caller as a publisher, or an error if it is not one.
-func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publisherRow, error) {
+func ownPublisher(ctx context.Context, db store.DB, caller awswire.Caller) (*publisherRow, error) {
 	row, err := findPublisher(ctx, db, caller.Region, "account", caller.Account)
 	if err == nil && row == nil {
 		err = refuse("This account is not registered as a publisher. Register it in %s with RegisterPublisher.", caller.Region)
@@ -128,9 +127,9 @@ func ownPublisher(ctx context.Context, db bun.IDB, caller awswire.Caller) (*publ
 }
 
 // findPublisher returns nil if the publisher does not exist.
-func findPublisher(ctx context.Context, db bun.IDB, region, column, value string) (*publisherRow, error) {
+func findPublisher(ctx context.Context, db store.DB, region, column, value string) (*publisherRow, error) {
 	row := &publisherRow{}
-	err := db.NewSelect().Model(row).Where("region = ? AND ? = ?", region, bun.Ident(column), value).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE region = ? AND "+column+" = ?", region, value)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil

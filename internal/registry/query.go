@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A RegistrationQuery selects registrations of one account and region. Empty fields match all.
@@ -39,16 +39,16 @@ type Registration struct {
 // Registrations lists registrations, the newest first.
 func (r *Registry) Registrations(ctx context.Context, caller awswire.Caller, query RegistrationQuery) ([]Registration, error) {
 	var rows []registrationRow
-	q := r.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).
-		Order("created_at DESC", "token").Limit(int64(query.Limit))
+	var where store.Where
+	where.And("account = ? AND region = ?", caller.Account, caller.Region)
 	for _, only := range []struct{ condition, value string }{
 		{"kind = ?", string(query.Kind)}, {"type_name = ?", query.TypeName}, {"status = ?", string(query.Status)},
 	} {
 		if only.value != "" {
-			q = q.Where(only.condition, only.value)
+			where.And(only.condition, only.value)
 		}
 	}
-	if err := q.Scan(ctx); err != nil {
+	if err := store.List(ctx, r.store.Read(), &rows, where.Clause()+" ORDER BY created_at DESC, token LIMIT ?", append(where.Args, query.Limit)...); err != nil {
 		return nil, fmt.Errorf("list registrations: %w", err)
 	}
 	out := make([]Registration, len(rows))
@@ -138,13 +138,12 @@ func (r *Registry) countVersions(ctx context.Context, caller awswire.Caller, sum
 		return counts, nil
 	}
 	var rows []struct {
-		Kind, TypeName string
-		N              int
+		Kind     string `db:"kind"`
+		TypeName string `db:"type_name"`
+		N        int    `db:"n"`
 	}
-	err := r.store.Read().NewSelect().Model((*typeRow)(nil)).ColumnExpr("t.kind, t.type_name, COUNT(*) AS n").
-		Join("JOIN type_versions AS v ON v.type_id = t.id AND NOT v.deprecated").
-		Where("t.account = ? AND t.region = ?", caller.Account, caller.Region).Where("t.type_name IN (?)", bun.List(names)).
-		Group("t.kind", "t.type_name").Scan(ctx, &rows)
+	err := store.Query(ctx, r.store.Read(), &rows, "SELECT t.kind, t.type_name, COUNT(*) AS n FROM types AS t JOIN type_versions AS v ON v.type_id = t.id AND NOT v.deprecated WHERE t.account = ? AND t.region = ? AND t.type_name IN (?) GROUP BY t.kind, t.type_name",
+		caller.Account, caller.Region, store.In(names))
 	if err != nil {
 		return nil, fmt.Errorf("count versions: %w", err)
 	}
@@ -174,9 +173,8 @@ func (r *Registry) TypeVersions(ctx context.Context, caller awswire.Caller, kind
 		return nil, err
 	}
 	var rows []versionRow
-	err = r.store.Read().NewSelect().Model(&rows).
-		Column("version", "description", "created_at", "deprecated", "test_status", "test_status_description", "public_version").
-		Where("type_id = ?", typ.ID).Order("version DESC").Scan(ctx)
+	err = store.Query(ctx, r.store.Read(), &rows, "SELECT version, description, created_at, deprecated, test_status, test_status_description, public_version FROM type_versions WHERE type_id = ? ORDER BY version DESC",
+		typ.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list the versions of %s: %w", typeName, err)
 	}

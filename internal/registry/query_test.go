@@ -26,7 +26,7 @@ func TestTypes(t *testing.T) {
 			gone := *more
 			gone.ID, gone.Version, gone.Deprecated, gone.PublicVersion = "gone", 3, true, ""
 			for _, row := range []*versionRow{more, &gone} {
-				if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+				if err := store.Insert(ctx, tx, row); err != nil {
 					return err
 				}
 			}

@@ -168,11 +168,11 @@ func (r *Registry) accept(ctx context.Context, tx *store.Tx, row registrationRow
 	if err := r.allot(ctx, tx, &row); err != nil {
 		return nil, err
 	}
-	result, err := tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
+	written, err := store.InsertOr(ctx, tx, "ON CONFLICT DO NOTHING", &row)
 	if err != nil {
 		return nil, fmt.Errorf("register %s: %w", row.TypeName, err)
 	}
-	if err := store.RequireOneRow(result); err != nil {
+	if err := store.RequireOneRow(written); err != nil {
 		return nil, err // the client token was used at the same moment
 	}
 	if err := tx.Wake(ctx, workRegistration, row.Token, time.Time{}); err != nil {
@@ -187,8 +187,8 @@ func earlier(ctx context.Context, tx *store.Tx, row *registrationRow) (*registra
 		return nil, nil
 	}
 	var before registrationRow
-	err := tx.NewSelect().Model(&before).Column("token", "request_hash").
-		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("client_token = ?", *row.ClientToken).Scan(ctx)
+	err := store.Query(ctx, tx, &before, "SELECT token, request_hash FROM registrations WHERE account = ? AND region = ? AND client_token = ?",
+		row.Account, row.Region, *row.ClientToken)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -207,25 +207,23 @@ func (r *Registry) allot(ctx context.Context, tx *store.Tx, row *registrationRow
 		ID: r.config.NewID(), Account: row.Account, Region: row.Region, Kind: row.Kind, TypeName: row.TypeName,
 		NextVersion: 1, CreatedAt: row.CreatedAt, UpdatedAt: row.CreatedAt,
 	}
-	if _, err := tx.NewInsert().Model(fresh).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+	if _, err := store.InsertOr(ctx, tx, "ON CONFLICT DO NOTHING", fresh); err != nil {
 		return fmt.Errorf("register %s: %w", row.TypeName, err)
 	}
 	// The update locks the type: counting below sees every registration before this one.
 	var typ typeRow
-	err := tx.NewUpdate().Model(&typ).Set("next_version = next_version + 1").
-		Where("account = ?", row.Account).Where("region = ?", row.Region).Where("kind = ?", row.Kind).Where("type_name = ?", row.TypeName).
-		Returning("id, next_version").Scan(ctx, &typ.ID, &typ.NextVersion)
+	err := store.Query(ctx, tx, &typ, "UPDATE types SET next_version = next_version + 1 WHERE account = ? AND region = ? AND kind = ? AND type_name = ? RETURNING id, next_version",
+		row.Account, row.Region, row.Kind, row.TypeName)
 	if err != nil {
 		return fmt.Errorf("assign a version of %s: %w", row.TypeName, err)
 	}
 	row.TypeID, row.Version = typ.ID, typ.NextVersion-1
 
-	live, err := tx.NewSelect().Model((*versionRow)(nil)).Where("type_id = ?", typ.ID).Where("NOT deprecated").Count(ctx)
+	live, err := store.Count(ctx, tx, "FROM type_versions WHERE type_id = ? AND NOT deprecated", typ.ID)
 	if err != nil {
 		return fmt.Errorf("count the versions of %s: %w", row.TypeName, err)
 	}
-	coming, err := tx.NewSelect().Model((*registrationRow)(nil)).
-		Where("type_id = ?", typ.ID).Where("status = ?", types.RegistrationStatusInProgress).Count(ctx)
+	coming, err := store.Count(ctx, tx, "FROM registrations WHERE type_id = ? AND status = ?", typ.ID, types.RegistrationStatusInProgress)
 	if err != nil {
 		return fmt.Errorf("count the registrations of %s: %w", row.TypeName, err)
 	}

@@ -326,13 +326,11 @@ func (r *Registry) complete(ctx context.Context, row *registrationRow, v *versio
 		if err := r.moved(ctx, tx, row, types.RegistrationStatusComplete, stageDeploy, "", row.PackageHash); err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(v).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, v); err != nil {
 			return fmt.Errorf("make version %d: %w", v.Version, err)
 		}
-		_, err := tx.NewUpdate().Model((*typeRow)(nil)).
-			Set("default_version = CASE WHEN default_version IS NULL OR deprecated THEN ? ELSE default_version END", v.Version).
-			Set("deprecated = ?", false).Set("updated_at = ?", now).Set("row_version = row_version + 1").
-			Where("id = ?", v.TypeID).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE types SET default_version = CASE WHEN default_version IS NULL OR deprecated THEN ? ELSE default_version END, deprecated = ?, updated_at = ?, row_version = row_version + 1 WHERE id = ?",
+			v.Version, false, now, v.TypeID)
 		if err != nil {
 			return fmt.Errorf("update the type: %w", err)
 		}
@@ -372,19 +370,17 @@ func (r *Registry) fail(ctx context.Context, row *registrationRow, reason string
 // moved is the compare-and-set of registrations: store.ErrStale if the row is not any more as it
 // was read.
 func (r *Registry) moved(ctx context.Context, tx *store.Tx, row *registrationRow, status types.RegistrationStatus, stage, description, packageHash string) error {
-	result, err := tx.NewUpdate().Model((*registrationRow)(nil)).
-		Set("status = ?", string(status)).Set("stage = ?", stage).Set("description = ?", description).Set("package_hash = ?", packageHash).
-		Set("updated_at = ?", r.now()).Set("row_version = row_version + 1").
-		Where("token = ?", row.Token).Where("row_version = ?", row.RowVersion).Exec(ctx)
+	written, err := store.Exec(ctx, tx, "UPDATE registrations SET status = ?, stage = ?, description = ?, package_hash = ?, updated_at = ?, row_version = row_version + 1 WHERE token = ? AND row_version = ?",
+		string(status), stage, description, packageHash, r.now(), row.Token, row.RowVersion)
 	if err != nil {
 		return fmt.Errorf("move the registration of %s version %d: %w", row.TypeName, row.Version, err)
 	}
-	return store.RequireOneRow(result)
+	return store.RequireOneRow(written)
 }
 
 func (r *Registry) readRegistration(ctx context.Context, token string) (*registrationRow, error) {
 	row := &registrationRow{}
-	if err := r.store.Read().NewSelect().Model(row).Where("token = ?", token).Scan(ctx); err != nil {
+	if err := store.Get(ctx, r.store.Read(), row, "WHERE token = ?", token); err != nil {
 		return nil, fmt.Errorf("read registration %s: %w", token, err)
 	}
 	return row, nil

@@ -205,7 +205,7 @@ func TestRegisterRefusals(t *testing.T) {
 	for _, name := range private {
 		g.request(owner, schema.Resource, name, "s3://b/k")
 	}
-	if n, err := g.store.Read().NewSelect().Model((*registrationRow)(nil)).Count(t.Context()); err != nil || int(n) != len(private) {
+	if n, err := store.Count(t.Context(), g.store.Read(), "FROM registrations"); err != nil || int(n) != len(private) {
 		t.Errorf("%d registrations were made, %v", n, err)
 	}
 }
@@ -442,7 +442,7 @@ func TestStagesTwice(t *testing.T) {
 		if out := g.wait(owner, token); out.ProgressStatus != types.RegistrationStatusComplete {
 			t.Errorf("%s: %s", out.ProgressStatus, aws.ToString(out.Description))
 		}
-		if n, err := g.store.Read().NewSelect().Model((*versionRow)(nil)).Count(t.Context()); err != nil || n != 1 {
+		if n, err := store.Count(t.Context(), g.store.Read(), "FROM type_versions"); err != nil || n != 1 {
 			t.Errorf("%d versions, %v", n, err)
 		}
 	})

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -10,102 +8,102 @@ import (
 // RegisterType on, because it is what hands out version numbers; the type itself exists
 // once a version does.
 type typeRow struct {
-	bun.BaseModel `bun:"table:types,alias:t"`
+	store.Row `db:"types AS t"`
 
-	ID       string `bun:"id,pk"`
-	Account  string `bun:"account"`
-	Region   string `bun:"region"`
-	Kind     string `bun:"kind"`
-	TypeName string `bun:"type_name"`
+	ID       string `db:"id,pk"`
+	Account  string `db:"account"`
+	Region   string `db:"region"`
+	Kind     string `db:"kind"`
+	TypeName string `db:"type_name"`
 
-	DefaultVersion *int64 `bun:"default_version"` // nil until a registration has completed
-	NextVersion    int64  `bun:"next_version"`    // never goes back
-	Deprecated     bool   `bun:"deprecated"`      // the whole type is deregistered
+	DefaultVersion *int64 `db:"default_version"` // nil until a registration has completed
+	NextVersion    int64  `db:"next_version"`    // never goes back
+	Deprecated     bool   `db:"deprecated"`      // the whole type is deregistered
 
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"`
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"`
+	RowVersion int64      `db:"row_version"`
 }
 
 // A versionRow is one registered version of a private type. Nothing but its statuses
 // changes after it is written.
 type versionRow struct {
-	bun.BaseModel `bun:"table:type_versions,alias:v"`
+	store.Row `db:"type_versions AS v"`
 
-	ID         string `bun:"id,pk"`
-	TypeID     string `bun:"type_id"`
-	Version    int64  `bun:"version"`
-	Deprecated bool   `bun:"deprecated"`
+	ID         string `db:"id,pk"`
+	TypeID     string `db:"type_id"`
+	Version    int64  `db:"version"`
+	Deprecated bool   `db:"deprecated"`
 
-	Schema      string `bun:"schema"`       // as it appears in the package
-	PackageHash string `bun:"package_hash"` // of the blob
-	PackageURL  string `bun:"package_url"`
-	Runtime     string `bun:"runtime"`    // of the handler, "" for modules
-	Entrypoint  string `bun:"entrypoint"` // likewise
+	Schema      string `db:"schema"`       // as it appears in the package
+	PackageHash string `db:"package_hash"` // of the blob
+	PackageURL  string `db:"package_url"`
+	Runtime     string `db:"runtime"`    // of the handler, "" for modules
+	Entrypoint  string `db:"entrypoint"` // likewise
 
-	Description      string `bun:"description"`
-	SourceURL        string `bun:"source_url"`
-	DocumentationURL string `bun:"documentation_url"`
-	ProvisioningType string `bun:"provisioning_type"` // "" but for resource types
-	ExecutionRole    string `bun:"execution_role"`
-	LogGroup         string `bun:"log_group"`
-	LogRole          string `bun:"log_role"`
+	Description      string `db:"description"`
+	SourceURL        string `db:"source_url"`
+	DocumentationURL string `db:"documentation_url"`
+	ProvisioningType string `db:"provisioning_type"` // "" but for resource types
+	ExecutionRole    string `db:"execution_role"`
+	LogGroup         string `db:"log_group"`
+	LogRole          string `db:"log_role"`
 
 	// ConfigurationSchema is the type's own: typeConfiguration of the schema or
 	// configuration-schema.json of a hook, "" for none.
-	ConfigurationSchema string `bun:"configuration_schema"`
-	RequiredTypes       string `bun:"required_types"` // JSON list of types.RequiredActivatedType, of modules; else ""
-	Settings            string `bun:"settings"`       // .rpdk-config
+	ConfigurationSchema string `db:"configuration_schema"`
+	RequiredTypes       string `db:"required_types"` // JSON list of types.RequiredActivatedType, of modules; else ""
+	Settings            string `db:"settings"`       // .rpdk-config
 
-	TestStatus            string `bun:"test_status"` // types.TypeTestsStatus
-	TestStatusDescription string `bun:"test_status_description"`
-	PublicVersion         string `bun:"public_version"` // the number it is published under, "" for none
+	TestStatus            string `db:"test_status"` // types.TypeTestsStatus
+	TestStatusDescription string `db:"test_status_description"`
+	PublicVersion         string `db:"public_version"` // the number it is published under, "" for none
 
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"`
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"`
+	RowVersion int64      `db:"row_version"`
 }
 
 // A registrationRow is one RegisterType request and how far it has come.
 type registrationRow struct {
-	bun.BaseModel `bun:"table:registrations,alias:r"`
+	store.Row `db:"registrations AS r"`
 
-	Token    string `bun:"token,pk"`
-	Account  string `bun:"account"`
-	Region   string `bun:"region"`
-	TypeID   string `bun:"type_id"`
-	Kind     string `bun:"kind"`
-	TypeName string `bun:"type_name"`
-	Version  int64  `bun:"version"` // allotted with the request
+	Token    string `db:"token,pk"`
+	Account  string `db:"account"`
+	Region   string `db:"region"`
+	TypeID   string `db:"type_id"`
+	Kind     string `db:"kind"`
+	TypeName string `db:"type_name"`
+	Version  int64  `db:"version"` // allotted with the request
 
-	ClientToken *string `bun:"client_token"` // nil if the caller sent none
-	RequestHash string  `bun:"request_hash"`
+	ClientToken *string `db:"client_token"` // nil if the caller sent none
+	RequestHash string  `db:"request_hash"`
 
-	PackageURL    string `bun:"package_url"`
-	PackageHash   string `bun:"package_hash"` // "" until it is fetched
-	ExecutionRole string `bun:"execution_role"`
-	LogGroup      string `bun:"log_group"`
-	LogRole       string `bun:"log_role"`
+	PackageURL    string `db:"package_url"`
+	PackageHash   string `db:"package_hash"` // "" until it is fetched
+	ExecutionRole string `db:"execution_role"`
+	LogGroup      string `db:"log_group"`
+	LogRole       string `db:"log_role"`
 
-	Status      string `bun:"status"` // types.RegistrationStatus
-	Stage       string `bun:"stage"`  // a stage
-	Description string `bun:"description"`
-	Caller      string `bun:"caller"` // the access key id, for fetching the package as its owner
+	Status      string `db:"status"` // types.RegistrationStatus
+	Stage       string `db:"stage"`  // a stage
+	Description string `db:"description"`
+	Caller      string `db:"caller"` // the access key id, for fetching the package as its owner
 
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"`
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"`
+	RowVersion int64      `db:"row_version"`
 }
 
 // A configurationRow is what SetTypeConfiguration stored: dynamic references in it are not
 // resolved.
 type configurationRow struct {
-	bun.BaseModel `bun:"table:type_configurations,alias:c"`
+	store.Row `db:"type_configurations AS c"`
 
-	Account       string     `bun:"account,pk"`
-	Region        string     `bun:"region,pk"`
-	TypeARN       string     `bun:"type_arn,pk"` // without a version
-	Alias         string     `bun:"alias,pk"`
-	Configuration string     `bun:"configuration" seal:"type_configurations.configuration"`
-	UpdatedAt     store.Time `bun:"updated_at"`
+	Account       string     `db:"account,pk"`
+	Region        string     `db:"region,pk"`
+	TypeARN       string     `db:"type_arn,pk"` // without a version
+	Alias         string     `db:"alias,pk"`
+	Configuration string     `db:"configuration" seal:"type_configurations.configuration"`
+	UpdatedAt     store.Time `db:"updated_at"`
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
 )
 
@@ -18,9 +19,8 @@ type Suggestion struct {
 // Suggest finds out what an unknown resource type may have been meant to be.
 func (r *Registry) Suggest(ctx context.Context, caller awswire.Caller, name string) (Suggestion, error) {
 	var found []typeRow
-	err := r.store.Read().NewSelect().Model(&found).Column("region", "type_name").
-		Where("account = ? AND kind = ? AND NOT deprecated AND default_version IS NOT NULL", caller.Account, string(schema.Resource)).
-		Where("(type_name = ? OR region = ?)", name, caller.Region).Order("region").Limit(maxSuggested).Scan(ctx)
+	err := store.Query(ctx, r.store.Read(), &found, `SELECT region, type_name FROM types WHERE account = ? AND kind = ? AND NOT deprecated
+		AND default_version IS NOT NULL AND (type_name = ? OR region = ?) ORDER BY region LIMIT ?`, caller.Account, schema.Resource, name, caller.Region, maxSuggested)
 	if err != nil {
 		return Suggestion{}, fmt.Errorf("list the types of an account: %w", err)
 	}

@@ -112,8 +112,7 @@ func (k *noteKeeper) change(change func(*testNotes)) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), noteTimeout)
 		defer cancel()
 		err = k.registry.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.NewUpdate().Model((*testRunRow)(nil)).Set("notes = ?", string(text)).
-				Where("id = ? AND row_version = ?", k.run.ID, k.run.RowVersion).Exec(ctx)
+			_, err := store.Exec(ctx, tx, "UPDATE test_runs SET notes = ? WHERE id = ? AND row_version = ?", string(text), k.run.ID, k.run.RowVersion)
 			return err
 		})
 	}

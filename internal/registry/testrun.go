@@ -133,7 +133,7 @@ func (r *Registry) attempt(ctx context.Context, id string) (run *testRunRow, ver
 			return nil
 		}
 		version = &versionRow{}
-		if err := tx.NewSelect().Model(version).Where("id = ?", run.SourceID).Scan(ctx); err != nil {
+		if err := store.Get(ctx, tx, version, "WHERE id = ?", run.SourceID); err != nil {
 			return fmt.Errorf("look up what is tested: %w", err)
 		}
 		run.Attempts++
@@ -170,7 +170,7 @@ func (t *Tests) Progressed(ctx context.Context, tx *store.Tx, state operation.St
 		return err
 	}
 	version := &versionRow{}
-	if err := tx.NewSelect().Model(version).Where("id = ?", run.SourceID).Scan(ctx); err != nil {
+	if err := store.Get(ctx, tx, version, "WHERE id = ?", run.SourceID); err != nil {
 		return fmt.Errorf("look up what was tested: %w", err)
 	}
 	version.TestStatus, version.TestStatusDescription = run.Status, run.Description

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/document"
@@ -27,32 +26,32 @@ const (
 
 // A testRunRow is one run of TestType.
 type testRunRow struct {
-	bun.BaseModel `bun:"table:test_runs,alias:r"`
+	store.Row `db:"test_runs AS r"`
 
-	ID       string `bun:"id,pk"`
-	SourceID string `bun:"source_id"` // of the private version
-	Account  string `bun:"account"`
-	Region   string `bun:"region"`
-	Kind     string `bun:"kind"`
-	TypeName string `bun:"type_name"`
-	Version  int64  `bun:"version"`
+	ID       string `db:"id,pk"`
+	SourceID string `db:"source_id"` // of the private version
+	Account  string `db:"account"`
+	Region   string `db:"region"`
+	Kind     string `db:"kind"`
+	TypeName string `db:"type_name"`
+	Version  int64  `db:"version"`
 
-	Status      string `bun:"status"` // types.TypeTestsStatus, never NOT_TESTED
-	Description string `bun:"description"`
-	Attempts    int64  `bun:"attempts"`
-	Notes       string `bun:"notes"`    // JSON of testNotes, "" for none
-	Bucket      string `bun:"bucket"`   // "" for none
-	Delivery    string `bun:"delivery"` // the key there, "" until it is delivered
-	Caller      string `bun:"caller"`   // the access key id, for delivering as its owner
+	Status      string `db:"status"` // types.TypeTestsStatus, never NOT_TESTED
+	Description string `db:"description"`
+	Attempts    int64  `db:"attempts"`
+	Notes       string `db:"notes"`    // JSON of testNotes, "" for none
+	Bucket      string `db:"bucket"`   // "" for none
+	Delivery    string `db:"delivery"` // the key there, "" until it is delivered
+	Caller      string `db:"caller"`   // the access key id, for delivering as its owner
 
-	Passed     int64  `bun:"passed"`
-	Failed     int64  `bun:"failed"` // failures and errors
-	Skipped    int64  `bun:"skipped"`
-	ReportHash string `bun:"report_hash"` // of the blob, "" for none
+	Passed     int64  `db:"passed"`
+	Failed     int64  `db:"failed"` // failures and errors
+	Skipped    int64  `db:"skipped"`
+	ReportHash string `db:"report_hash"` // of the blob, "" for none
 
-	StartedAt  store.Time `bun:"started_at"`
-	EndedAt    store.Time `bun:"ended_at"` // NULL while it is in progress
-	RowVersion int64      `bun:"row_version"`
+	StartedAt  store.Time `db:"started_at"`
+	EndedAt    store.Time `db:"ended_at"` // NULL while it is in progress
+	RowVersion int64      `db:"row_version"`
 }
 
 func (r *testRunRow) caller() awswire.Caller {
@@ -116,8 +115,8 @@ func sameBucket(ctx context.Context, tx *store.Tx, version *versionRow, typeName
 	if bucket == "" {
 		return nil
 	}
-	same, err := tx.NewSelect().Model((*testRunRow)(nil)).
-		Where("source_id = ? AND status = ? AND bucket = ?", version.ID, string(types.TypeTestsStatusInProgress), bucket).Exists(ctx)
+	same, err := store.Exists(ctx, tx, "FROM test_runs WHERE source_id = ? AND status = ? AND bucket = ?",
+		version.ID, string(types.TypeTestsStatusInProgress), bucket)
 	if err != nil {
 		return fmt.Errorf("look for the test of %s: %w", typeName, err)
 	}
@@ -137,12 +136,12 @@ func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.C
 		ID: r.config.NewID(), SourceID: version.ID, Account: typ.Account, Region: typ.Region, Kind: typ.Kind, TypeName: typ.TypeName, Version: version.Version,
 		Status: version.TestStatus, Bucket: bucket, Caller: caller.AccessKeyID, StartedAt: r.now(), RowVersion: 1,
 	}
-	if _, err := tx.NewInsert().Model(run).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, run); err != nil {
 		return fmt.Errorf("begin to test %s: %w", typ.TypeName, err)
 	}
-	kept := tx.NewSelect().Model((*testRunRow)(nil)).Column("id").Where("source_id = ?", version.ID).Order("started_at DESC", "id").Limit(keptRuns)
-	_, err := tx.NewDelete().Model((*testRunRow)(nil)).
-		Where("source_id = ? AND status <> ?", version.ID, string(types.TypeTestsStatusInProgress)).Where("id NOT IN (?)", kept).Exec(ctx)
+	_, err := store.Exec(ctx, tx, `DELETE FROM test_runs WHERE source_id = ? AND status <> ?
+		AND id NOT IN (SELECT id FROM test_runs WHERE source_id = ? ORDER BY started_at DESC, id LIMIT ?)`,
+		version.ID, string(types.TypeTestsStatusInProgress), version.ID, keptRuns)
 	if err != nil {
 		return fmt.Errorf("forget old tests of %s: %w", typ.TypeName, err)
 	}
@@ -151,9 +150,9 @@ func (r *Registry) beginTest(ctx context.Context, tx *store.Tx, caller awswire.C
 }
 
 // findRun returns nil if there is no such run.
-func findRun(ctx context.Context, db bun.IDB, id string) (*testRunRow, error) {
+func findRun(ctx context.Context, db store.DB, id string) (*testRunRow, error) {
 	row := &testRunRow{}
-	err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE id = ?", id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -195,20 +194,21 @@ type TestRun struct {
 // last 20 are kept.
 func (r *Registry) TestRuns(ctx context.Context, caller awswire.Caller, query TestQuery) ([]TestRun, error) {
 	var rows []testRunRow
-	q := r.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region).Order("started_at DESC", "id")
+	var where store.Where
+	where.And("account = ? AND region = ?", caller.Account, caller.Region)
 	if query.ID != "" {
-		q = q.Where("id = ?", query.ID)
+		where.And("id = ?", query.ID)
 	}
 	if query.Kind != "" {
-		q = q.Where("kind = ?", string(query.Kind))
+		where.And("kind = ?", string(query.Kind))
 	}
 	if query.TypeName != "" {
-		q = q.Where("type_name = ?", query.TypeName)
+		where.And("type_name = ?", query.TypeName)
 	}
 	if query.Limit <= 0 {
 		query.Limit = 100
 	}
-	if err := q.Limit(int64(query.Limit)).Scan(ctx); err != nil {
+	if err := store.List(ctx, r.store.Read(), &rows, where.Clause()+" ORDER BY started_at DESC, id LIMIT ?", append(where.Args, query.Limit)...); err != nil {
 		return nil, fmt.Errorf("list test runs: %w", err)
 	}
 	runs := make([]TestRun, len(rows))

@@ -85,7 +85,7 @@ func TestTestType(t *testing.T) {
 		if run.Bucket+"/"+run.Key != key || s.buckets.callers[0].Account != owner.Account || s.buckets.callers[0].AccessKeyID != owner.AccessKeyID {
 			t.Errorf("delivered to %s/%s for %+v", run.Bucket, run.Key, s.buckets.callers)
 		}
-		if rows, err := s.store.Read().NewSelect().Table("handler_progress").Count(t.Context()); err != nil || rows != 0 {
+		if rows, err := store.Count(t.Context(), s.store.Read(), "FROM handler_progress"); err != nil || rows != 0 {
 			t.Errorf("%d bearer tokens are still known, %v", rows, err)
 		}
 	})
@@ -283,19 +283,19 @@ func TestInterruptedTest(t *testing.T) {
 
 		// A test that never gets through is given up.
 		if err := s.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.NewUpdate().Model((*testRunRow)(nil)).Set("attempts = ?", maxAttempts).Set("status = ?", "IN_PROGRESS").Set("row_version = row_version + 1").Where("TRUE").Exec(ctx)
+			_, err := store.Exec(ctx, tx, "UPDATE test_runs SET attempts = ?, status = ?, row_version = row_version + 1 WHERE TRUE", maxAttempts, "IN_PROGRESS")
 			if err == nil {
-				_, err = tx.NewUpdate().Model((*versionRow)(nil)).Set("test_status = ?", "IN_PROGRESS").Where("TRUE").Exec(ctx)
+				_, err = store.Exec(ctx, tx, "UPDATE type_versions SET test_status = ? WHERE TRUE", "IN_PROGRESS")
 			}
 			if err != nil {
 				return err
 			}
 			// Its operation begins once more.
-			if _, err := tx.NewDelete().Table("operations").Where("TRUE").Exec(ctx); err != nil {
+			if _, err := store.Exec(ctx, tx, "DELETE FROM operations WHERE TRUE"); err != nil {
 				return err
 			}
 			run := &testRunRow{}
-			if err := tx.NewSelect().Model(run).Scan(ctx); err != nil {
+			if err := store.Get(ctx, tx, run, ""); err != nil {
 				return err
 			}
 			_, err = s.config.Operations.Begin(ctx, tx, run.operation())

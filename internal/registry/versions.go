@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/bundle"
@@ -65,12 +64,10 @@ func ownARN(caller awswire.Caller, arn schema.TypeARN) error {
 
 // findType returns the private type of an account, nil if it has none. A type does not exist
 // until its first registration is complete.
-func findType(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName string) (*typeRow, error) {
+func findType(ctx context.Context, db store.DB, caller awswire.Caller, kind schema.Kind, typeName string) (*typeRow, error) {
 	row := &typeRow{}
-	err := db.NewSelect().Model(row).
-		Where("account = ?", caller.Account).Where("region = ?", caller.Region).
-		Where("kind = ?", string(kind)).Where("type_name = ?", typeName).
-		Where("default_version IS NOT NULL").Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND kind = ? AND type_name = ? AND default_version IS NOT NULL",
+		caller.Account, caller.Region, string(kind), typeName)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -81,9 +78,9 @@ func findType(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schem
 }
 
 // findVersion returns a version of a type, nil if the number does not exist.
-func findVersion(ctx context.Context, db bun.IDB, typeID string, number int64) (*versionRow, error) {
+func findVersion(ctx context.Context, db store.DB, typeID string, number int64) (*versionRow, error) {
 	row := &versionRow{}
-	err := db.NewSelect().Model(row).Where("type_id = ?", typeID).Where("version = ?", number).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE type_id = ? AND version = ?", typeID, number)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -96,7 +93,7 @@ func findVersion(ctx context.Context, db bun.IDB, typeID string, number int64) (
 // privateVersion returns a private type and the version that an id names, the default one
 // for "". A type that the account does not have is nil without an error; a version that
 // the type does not have is refused.
-func (r *Registry) privateVersion(ctx context.Context, db bun.IDB, caller awswire.Caller, kind schema.Kind, typeName, version string) (*typeRow, *versionRow, error) {
+func (r *Registry) privateVersion(ctx context.Context, db store.DB, caller awswire.Caller, kind schema.Kind, typeName, version string) (*typeRow, *versionRow, error) {
 	typ, err := findType(ctx, db, caller, kind, typeName)
 	if typ == nil || err != nil {
 		return nil, nil, err
@@ -158,14 +155,12 @@ func kindOf(typ *typeRow) schema.Kind { return schema.Kind(typ.Kind) }
 // updateType is the compare-and-set of types: store.ErrStale if others changed it since it was
 // read.
 func (r *Registry) updateType(ctx context.Context, tx *store.Tx, typ *typeRow) error {
-	result, err := tx.NewUpdate().Model((*typeRow)(nil)).
-		Set("default_version = ?", typ.DefaultVersion).Set("deprecated = ?", typ.Deprecated).
-		Set("updated_at = ?", r.now()).Set("row_version = row_version + 1").
-		Where("id = ?", typ.ID).Where("row_version = ?", typ.RowVersion).Exec(ctx)
+	written, err := store.Exec(ctx, tx, "UPDATE types SET default_version = ?, deprecated = ?, updated_at = ?, row_version = row_version + 1 WHERE id = ? AND row_version = ?",
+		typ.DefaultVersion, typ.Deprecated, r.now(), typ.ID, typ.RowVersion)
 	if err != nil {
 		return fmt.Errorf("update the type %s: %w", typ.TypeName, err)
 	}
-	return store.RequireOneRow(result)
+	return store.RequireOneRow(written)
 }
 
 // A Version is a version of a type as those who run it need it: a private one, or the one

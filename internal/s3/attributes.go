@@ -2,8 +2,6 @@ package s3
 
 import (
 	"cmp"
-	"database/sql/driver"
-	"github.com/formwork-dev/formwork/internal/store"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,12 +22,6 @@ type attributes struct {
 	Key      string            `json:"key,omitempty"`
 	Checksum checksum          `json:"sum,omitzero"` // of an upload: its algorithm and kind
 }
-
-// Value is for the database.
-func (a attributes) Value() (driver.Value, error) { return store.JSONValue(a) }
-
-// Scan is for the database.
-func (a *attributes) Scan(src any) error { return store.ScanJSON(src, a) }
 
 // keptHeaders are the headers of an object that are given back as they came.
 var keptHeaders = []string{"Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires", "X-Amz-Website-Redirect-Location"}

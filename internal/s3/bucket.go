@@ -12,23 +12,22 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 // A bucketRow is a bucket. Versioning is "", "Enabled" or "Suspended".
 type bucketRow struct {
-	bun.BaseModel `bun:"table:s3_buckets"`
-	Name          string     `bun:"name,pk"`
-	Account       string     `bun:"account"`
-	Region        string     `bun:"region"`
-	Versioning    string     `bun:"versioning"`
-	CreatedAt     store.Time `bun:"created_at"`
+	store.Row  `db:"s3_buckets"`
+	Name       string     `db:"name,pk"`
+	Account    string     `db:"account"`
+	Region     string     `db:"region"`
+	Versioning string     `db:"versioning"`
+	CreatedAt  store.Time `db:"created_at"`
 }
 
 // bucketNamed is a bucket, nil if it does not exist.
-func bucketNamed(ctx context.Context, db bun.IDB, name string) (*bucketRow, error) {
+func bucketNamed(ctx context.Context, db store.DB, name string) (*bucketRow, error) {
 	b := &bucketRow{}
-	err := db.NewSelect().Model(b).Where("name = ?", name).Scan(ctx)
+	err := store.Get(ctx, db, b, "WHERE name = ?", name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -39,7 +38,7 @@ func bucketNamed(ctx context.Context, db bun.IDB, name string) (*bucketRow, erro
 }
 
 // ownBucket is a bucket that account may use, or the refusal.
-func ownBucket(ctx context.Context, db bun.IDB, account, name string) (*bucketRow, error) {
+func ownBucket(ctx context.Context, db store.DB, account, name string) (*bucketRow, error) {
 	b, err := bucketNamed(ctx, db, name)
 	switch {
 	case err != nil:
@@ -53,7 +52,7 @@ func ownBucket(ctx context.Context, db bun.IDB, account, name string) (*bucketRo
 }
 
 // bucketFor is the bucket of a request, which the caller may use and expects to be whose it is.
-func (s *Service) bucketFor(q *s3Request, db bun.IDB) (*bucketRow, error) {
+func (s *Service) bucketFor(q *s3Request, db store.DB) (*bucketRow, error) {
 	b, err := ownBucket(q.ctx, db, q.caller.Account, q.Bucket)
 	if err != nil {
 		return nil, err
@@ -90,14 +89,15 @@ func (s *Service) listBuckets(q *s3Request) error {
 	}
 	prefix := q.query.Get("prefix")
 	var rows []bucketRow
-	query := s.store.Read().NewSelect().Model(&rows).Where("account = ?", q.caller.Account).Where("name > ?", after).Where("name >= ?", prefix)
+	var where store.Where
+	where.And("account = ? AND name > ? AND name >= ?", q.caller.Account, after, prefix)
 	if next, ok := store.Successor(prefix); ok {
-		query = query.Where("name < ?", next)
+		where.And("name < ?", next)
 	}
 	if region := q.query.Get("bucket-region"); region != "" {
-		query = query.Where("region = ?", region)
+		where.And("region = ?", region)
 	}
-	if err := query.Order("name").Limit(int64(most) + 1).Scan(q.ctx); err != nil {
+	if err := store.List(q.ctx, s.store.Read(), &rows, where.Clause()+" ORDER BY name LIMIT ?", append(where.Args, most+1)...); err != nil {
 		return fmt.Errorf("listing buckets: %w", err)
 	}
 	if len(rows) > most {
@@ -183,7 +183,7 @@ func (s *Service) createBucket(q *s3Request) error {
 }
 
 func (s *Service) insertBucket(ctx context.Context, tx *store.Tx, b *bucketRow, ownership string, tags []tag, h http.Header) error {
-	if _, err := tx.NewInsert().Model(b).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, b); err != nil {
 		return fmt.Errorf("making the bucket: %w", err)
 	}
 	if ownership != "" {
@@ -232,7 +232,7 @@ func (s *Service) deleteBucket(q *s3Request) error {
 		if err != nil {
 			return err
 		}
-		full, err := tx.NewSelect().Table("s3_objects").Where("bucket = ?", b.Name).Exists(ctx)
+		full, err := store.Exists(ctx, tx, "FROM s3_objects WHERE bucket = ?", b.Name)
 		if err != nil {
 			return fmt.Errorf("reading the bucket: %w", err)
 		}
@@ -244,7 +244,7 @@ func (s *Service) deleteBucket(q *s3Request) error {
 			return s3Error("BucketNotEmpty", message, "BucketName", b.Name)
 		}
 		var uploads []string
-		if err := tx.NewSelect().Table("s3_uploads").Column("id").Where("bucket = ?", b.Name).Scan(ctx, &uploads); err != nil {
+		if err := store.Query(ctx, tx, &uploads, "SELECT id FROM s3_uploads WHERE bucket = ?", b.Name); err != nil {
 			return fmt.Errorf("looking for uploads: %w", err)
 		}
 		for chunk := range slices.Chunk(uploads, 500) {
@@ -253,7 +253,7 @@ func (s *Service) deleteBucket(q *s3Request) error {
 			}
 		}
 		for _, table := range [][2]string{{"s3_documents", "bucket"}, {"s3_buckets", "name"}} {
-			if _, err := tx.NewDelete().Table(table[0]).Where("? = ?", bun.Ident(table[1]), b.Name).Exec(ctx); err != nil {
+			if _, err := store.Exec(ctx, tx, "DELETE FROM "+table[0]+" WHERE "+table[1]+" = ?", b.Name); err != nil {
 				return fmt.Errorf("deleting the bucket: %w", err)
 			}
 		}
@@ -322,8 +322,7 @@ func (s *Service) putBucketVersioning(q *s3Request) error {
 			return err
 		}
 		b.Versioning = config.Status
-		_, err = tx.NewUpdate().Model(b).Column("versioning").WherePK().Exec(ctx)
-		return err
+		return store.Update(ctx, tx, b, "versioning")
 	})
 	if err != nil {
 		return err

@@ -5,18 +5,17 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
-	"database/sql/driver"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/formwork-dev/formwork/internal/words"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
 	"io"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An algorithm is one of S3's checksums. Values travel in base64, CRCs big-endian.
@@ -76,12 +75,6 @@ func algorithmNamed(name string) (*algorithm, error) {
 	}
 	return nil, s3Error("InvalidRequest", "Checksum algorithm provided is unsupported. Please try again with any of the valid types: [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]")
 }
-
-// Value is for the database.
-func (c checksum) Value() (driver.Value, error) { return store.JSONValue(c) }
-
-// Scan is for the database.
-func (c *checksum) Scan(src any) error { return store.ScanJSON(src, c) }
 
 // A checksum is a value with its algorithm. Composite is that of a multipart object whose
 // checksum is made from those of its parts; its value then ends in -N.

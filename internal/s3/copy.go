@@ -85,7 +85,7 @@ func (s *Service) copyObject(q *s3Request) error {
 	if a, err = copyAttributes(q, from, a); err != nil {
 		return err
 	}
-	o := &objectRow{Key: q.Key, Size: from.Size, ETag: from.ETag, Hash: from.Hash, Segments: from.Segments, Upload: from.Upload, Attributes: a}
+	o := &objectRow{Key: q.Key, Size: from.Size, ETag: from.ETag, Hash: from.Hash, Segments: from.Segments, Upload: from.Upload, Attributes: store.JSONOf(a)}
 	if err := s.redigest(q, from, o); err != nil {
 		return err
 	}
@@ -120,20 +120,20 @@ func (s *Service) copyObject(q *s3Request) error {
 		h.Set("X-Amz-Copy-Source-Version-Id", from.Version)
 	}
 	a.writeEncryption(h)
-	return q.answer(copyResult("CopyObjectResult", o.ETag, o.ModifiedAt, o.Attributes.Checksum))
+	return q.answer(copyResult("CopyObjectResult", o.ETag, o.ModifiedAt, o.Attributes.Get().Checksum))
 }
 
 // keepShared keeps a copy that shares the parts of a multipart object. They are written
 // again where replacing an old version would take them away.
 func (s *Service) keepShared(ctx context.Context, tx *store.Tx, b *bucketRow, o *objectRow) error {
 	var segments []segmentRow
-	if err := tx.NewSelect().Model(&segments).Where("upload = ?", o.Upload).Scan(ctx); err != nil {
+	if err := store.List(ctx, tx, &segments, "WHERE upload = ?", o.Upload); err != nil {
 		return fmt.Errorf("reading the parts: %w", err)
 	}
 	if err := s.keep(ctx, tx, b, o); err != nil {
 		return err
 	}
-	_, err := tx.NewInsert().Model(&segments).On("CONFLICT (upload, number) DO NOTHING").Exec(ctx)
+	_, err := store.InsertOr(ctx, tx, "ON CONFLICT (upload, number) DO NOTHING", store.Pointers(segments)...)
 	if err != nil {
 		return fmt.Errorf("keeping the parts: %w", err)
 	}
@@ -153,12 +153,12 @@ func copyAttributes(q *s3Request, from *objectRow, a attributes) (attributes, er
 		return a, s3Error("InvalidRequest", "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
 	}
 	if directive != "REPLACE" {
-		a.Headers, a.Meta = from.Attributes.Headers, from.Attributes.Meta
+		a.Headers, a.Meta = from.Attributes.Get().Headers, from.Attributes.Get().Meta
 	}
 	if tagging != "REPLACE" {
-		a.Tags = from.Attributes.Tags
+		a.Tags = from.Attributes.Get().Tags
 	}
-	a.Checksum = from.Attributes.Checksum
+	a.Checksum = from.Attributes.Get().Checksum
 	return a, nil
 }
 
@@ -167,7 +167,7 @@ func copyAttributes(q *s3Request, from *objectRow, a attributes) (attributes, er
 func (s *Service) redigest(q *s3Request, from, to *objectRow) error {
 	want := q.header("X-Amz-Checksum-Algorithm")
 	if want == "" {
-		want = from.Attributes.Checksum.Algorithm
+		want = from.Attributes.Get().Checksum.Algorithm
 	}
 	if want == "" {
 		want = defaultAlgorithm
@@ -176,7 +176,7 @@ func (s *Service) redigest(q *s3Request, from, to *objectRow) error {
 	if err != nil {
 		return err
 	}
-	if sum := from.Attributes.Checksum; !isMultipart(from) && sum.Algorithm == a.name && !sum.Composite {
+	if sum := from.Attributes.Get().Checksum; !isMultipart(from) && sum.Algorithm == a.name && !sum.Composite {
 		return nil
 	}
 	body, err := s.open(q.ctx, from)
@@ -189,7 +189,7 @@ func (s *Service) redigest(q *s3Request, from, to *objectRow) error {
 		return fmt.Errorf("reading the source of the copy: %w", err)
 	}
 	to.ETag = d.etag()
-	to.Attributes.Checksum = d.checksum()
+	to.setChecksum(d.checksum())
 	return nil
 }
 
@@ -235,7 +235,7 @@ func (s *Service) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error
 		return err
 	}
 	var a *algorithm
-	if name := u.Attributes.Checksum.Algorithm; name != "" {
+	if name := u.Attributes.Get().Checksum.Algorithm; name != "" {
 		if a, err = algorithmNamed(name); err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (s *Service) uploadPartCopy(q *s3Request, u *uploadRow, number int64) error
 		return errors.New("copying a part: the source ended early")
 	}
 	sum := d.checksum()
-	row := &partRow{Upload: u.ID, Number: number, Size: blob.Size, ETag: d.etag(), Hash: blob.Hash, Checksum: sum, ModifiedAt: s.now()}
+	row := &partRow{Upload: u.ID, Number: number, Size: blob.Size, ETag: d.etag(), Hash: blob.Hash, Checksum: store.JSONOf(sum), ModifiedAt: s.now()}
 	if err := s.keepPart(q, row); err != nil {
 		return err
 	}

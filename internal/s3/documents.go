@@ -14,7 +14,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 // A bucketDocument is one kind of document that belongs to a bucket.
@@ -83,17 +82,17 @@ func documentOperations() []s3Operation {
 // A documentRow is a document that was set. An empty body means that it was deleted, even if
 // new buckets have one.
 type documentRow struct {
-	bun.BaseModel `bun:"table:s3_documents"`
-	Bucket        string     `bun:"bucket,pk"`
-	Kind          string     `bun:"kind,pk"`
-	Body          string     `bun:"body"`
-	UpdatedAt     store.Time `bun:"updated_at"`
+	store.Row `db:"s3_documents"`
+	Bucket    string     `db:"bucket,pk"`
+	Kind      string     `db:"kind,pk"`
+	Body      string     `db:"body"`
+	UpdatedAt store.Time `db:"updated_at"`
 }
 
 // documentOf is the text of a bucket's document, "" where it has none.
-func (s *Service) documentOf(ctx context.Context, db bun.IDB, b *bucketRow, d bucketDocument) (string, error) {
+func (s *Service) documentOf(ctx context.Context, db store.DB, b *bucketRow, d bucketDocument) (string, error) {
 	var row documentRow
-	err := db.NewSelect().Model(&row).Where("bucket = ? AND kind = ?", b.Name, d.sub).Scan(ctx)
+	err := store.Get(ctx, db, &row, "WHERE bucket = ? AND kind = ?", b.Name, d.sub)
 	switch {
 	case err == nil:
 		return row.Body, nil
@@ -108,9 +107,7 @@ func (s *Service) documentOf(ctx context.Context, db bun.IDB, b *bucketRow, d bu
 // setDocument keeps a text as a bucket's document.
 func (s *Service) setDocument(ctx context.Context, tx *store.Tx, bucket, kind, body string) error {
 	row := &documentRow{Bucket: bucket, Kind: kind, Body: body, UpdatedAt: s.now()}
-	_, err := tx.NewInsert().Model(row).On("CONFLICT (bucket, kind) DO UPDATE").
-		Set("body = EXCLUDED.body").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
-	if err != nil {
+	if err := store.Upsert(ctx, tx, []*documentRow{row}, "body", "updated_at"); err != nil {
 		return fmt.Errorf("keeping the document %s: %w", kind, err)
 	}
 	return nil
@@ -259,7 +256,7 @@ var cannedACLs = []string{"private", "public-read", "public-read-write", "authen
 
 // checkACL refuses access control lists if they are disabled for the bucket, which is the
 // default. document means that the body contains one.
-func (s *Service) checkACL(ctx context.Context, db bun.IDB, b *bucketRow, h http.Header, document bool) error {
+func (s *Service) checkACL(ctx context.Context, db store.DB, b *bucketRow, h http.Header, document bool) error {
 	canned := h.Get("X-Amz-Acl")
 	if canned != "" && !slices.Contains(cannedACLs, canned) {
 		return s3Error("InvalidArgument", "The canned ACL is not one of S3's", "ArgumentName", "x-amz-acl", "ArgumentValue", words.Cut(canned, 50))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/uptrace/bun"
 )
 
 // keepUploads is how long an unfinished multipart upload is kept.
@@ -47,9 +46,8 @@ func (s *Service) abortUploads(ctx context.Context, before time.Time) (uploads i
 // abortOldUploads aborts abandoned uploads, the oldest first, and counts them.
 func abortOldUploads(ctx context.Context, tx *store.Tx, before store.Time, most int) (int, error) {
 	var ids []string
-	err := tx.NewSelect().Model((*uploadRow)(nil)).Column("id").Where("u.created_at < ?", before).
-		Where("NOT EXISTS (SELECT 1 FROM s3_parts AS p WHERE p.upload = u.id AND p.modified_at >= ?)", before).
-		Order("u.created_at").Limit(int64(most)).Scan(ctx, &ids)
+	err := store.Query(ctx, tx, &ids, "SELECT id FROM s3_uploads AS u WHERE u.created_at < ? AND NOT EXISTS (SELECT 1 FROM s3_parts AS p WHERE p.upload = u.id AND p.modified_at >= ?) ORDER BY u.created_at LIMIT ?",
+		before, before, most)
 	if err != nil {
 		return 0, fmt.Errorf("looking for old uploads: %w", err)
 	}
@@ -62,7 +60,7 @@ func dropUploads(ctx context.Context, tx *store.Tx, ids ...string) error {
 		return nil
 	}
 	for _, table := range [][2]string{{"s3_parts", "upload"}, {"s3_uploads", "id"}} {
-		if _, err := tx.NewDelete().Table(table[0]).Where("? IN (?)", bun.Ident(table[1]), bun.List(ids)).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM "+table[0]+" WHERE "+table[1]+" IN (?)", store.In(ids)); err != nil {
 			return fmt.Errorf("forgetting uploads: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -30,12 +31,11 @@ func TestExpireUploads(t *testing.T) {
 		part("slow", slow, 1)
 		// More than one transaction takes.
 		ok(t, b.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-			var rows []uploadRow
+			var rows []*uploadRow
 			for i := range 600 {
-				rows = append(rows, uploadRow{ID: fmt.Sprint("many", i), Bucket: "uploads", Key: "many", CreatedAt: b.now()})
+				rows = append(rows, &uploadRow{ID: fmt.Sprint("many", i), Bucket: "uploads", Key: "many", CreatedAt: b.now()})
 			}
-			_, err := tx.NewInsert().Model(&rows).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, rows...)
 		}))
 		b.advance(8 * 24 * time.Hour)
 		part("slow", slow, 2) // somebody is at it
@@ -45,7 +45,7 @@ func TestExpireUploads(t *testing.T) {
 		ok(t, err)
 		equal(t, "uploads older than a month", expired, 0)
 		ok(t, b.Expire(ctx, b.now().Time))
-		kept, err := b.store.Read().NewSelect().Model((*uploadRow)(nil)).Count(ctx)
+		kept, err := store.Count(ctx, b.store.Read(), "FROM s3_uploads")
 		ok(t, err)
 		equal(t, "uploads younger than a week", kept, int64(2))
 		list, err := c.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String("uploads")})

@@ -87,7 +87,7 @@ func TestHostileS3(t *testing.T) {
 			}
 		})
 	}
-	left, err := b.store.Read().NewSelect().Table("s3_objects").Count(t.Context())
+	left, err := store.Count(t.Context(), b.store.Read(), "FROM s3_objects")
 	ok(t, err)
 	equal(t, "objects", left, 0)
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
-
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -119,27 +117,26 @@ func commonPrefix(key, prefix, delimiter string) string {
 // listBatch reads the rows of a batch: from a key on, behind one of its versions.
 func (s *Service) listBatch(ctx context.Context, l listing, from, past string) ([]objectRow, error) {
 	var rows []objectRow
-	query := s.store.Read().NewSelect().Model(&rows).Where("o.bucket = ?", l.bucket)
+	var where store.Where
+	where.And("o.bucket = ?", l.bucket)
 	switch {
 	case past == "":
-		query = query.Where("o.object_key >= ?", from)
+		where.And("o.object_key >= ?", from)
 	case l.versions && past != allVersions:
 		// If the marker was deleted meanwhile, the list repeats the other versions of its key
 		// rather than omit them.
-		query = query.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
-			return q.Where("o.object_key > ?", from).
-				WhereOr("o.object_key = ? AND o.sequence < COALESCE((SELECT p.sequence FROM s3_objects AS p WHERE p.bucket = ? AND p.object_key = ? AND p.version = ?), ?)", from, l.bucket, from, past, int64(math.MaxInt64))
-		})
+		where.And("o.object_key > ? OR o.object_key = ? AND o.sequence < COALESCE((SELECT p.sequence FROM s3_objects AS p WHERE p.bucket = ? AND p.object_key = ? AND p.version = ?), ?)",
+			from, from, l.bucket, from, past, int64(math.MaxInt64))
 	default:
-		query = query.Where("o.object_key > ?", from)
+		where.And("o.object_key > ?", from)
 	}
 	if next, ok := store.Successor(l.prefix); ok {
-		query = query.Where("o.object_key < ?", next)
+		where.And("o.object_key < ?", next)
 	}
 	if !l.versions {
-		query = query.Where("o.latest AND NOT o.marker")
+		where.And("o.latest AND NOT o.marker")
 	}
-	if err := query.Order("o.object_key", "o.sequence DESC").Limit(int64(l.limit) + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, where.Clause()+" ORDER BY o.object_key, o.sequence DESC LIMIT ?", append(where.Args, l.limit+1)...); err != nil {
 		return nil, fmt.Errorf("listing objects: %w", err)
 	}
 	return rows, nil
@@ -248,7 +245,7 @@ func (r *listRequest) objects(p page, owner *listedOwner) []listedObject {
 }
 
 func listObject(o *objectRow, as xmlKey, owner *listedOwner) listedObject {
-	sum := o.Attributes.Checksum
+	sum := o.Attributes.Get().Checksum
 	out := listedObject{Key: as(o.Key), LastModified: xmlTime(o.ModifiedAt.Time), ETag: quoted(o.ETag), Size: o.Size, StorageClass: storageClass(o), Owner: owner}
 	if sum.Sum != "" {
 		out.ChecksumAlgorithm, out.ChecksumType = sum.Algorithm, sum.kind()
@@ -257,10 +254,10 @@ func listObject(o *objectRow, as xmlKey, owner *listedOwner) listedObject {
 }
 
 func storageClass(o *objectRow) string {
-	if o.Attributes.Class == "" {
+	if o.Attributes.Get().Class == "" {
 		return "STANDARD"
 	}
-	return o.Attributes.Class
+	return o.Attributes.Get().Class
 }
 
 func (s *Service) listObjects(q *s3Request) error {
@@ -363,7 +360,7 @@ func listVersion(o *objectRow, as xmlKey, owner *listedOwner) listedVersion {
 	v := listedVersion{XMLName: xml.Name{Local: "DeleteMarker"}, Key: as(o.Key), VersionID: o.Version, IsLatest: o.Latest, LastModified: xmlTime(o.ModifiedAt.Time), Owner: owner}
 	if !o.Marker {
 		v.XMLName.Local, v.ETag, v.Size, v.StorageClass = "Version", quoted(o.ETag), &o.Size, storageClass(o)
-		if sum := o.Attributes.Checksum; sum.Sum != "" {
+		if sum := o.Attributes.Get().Checksum; sum.Sum != "" {
 			v.ChecksumAlgorithm, v.ChecksumType = sum.Algorithm, sum.kind()
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/uptrace/bun"
 )
 
 // An Object is an open object. Size is in bytes; close it after use. Like a
@@ -34,7 +33,7 @@ func (s *Service) Open(ctx context.Context, account string, at Location) (*Objec
 	if err != nil {
 		return nil, err
 	}
-	return &Object{BlobReader: body, Size: o.Size, ETag: o.ETag, ContentType: o.Attributes.Headers["Content-Type"], Version: o.Version}, nil
+	return &Object{BlobReader: body, Size: o.Size, ETag: o.ETag, ContentType: o.Attributes.Get().Headers["Content-Type"], Version: o.Version}, nil
 }
 
 // HasObjects reports whether a bucket of an account has objects or versions of them, which
@@ -44,7 +43,7 @@ func (s *Service) HasObjects(ctx context.Context, account, bucket string) (bool,
 	if err != nil || b == nil || b.Account != account {
 		return false, err
 	}
-	filled, err := s.store.Read().NewSelect().Table("s3_objects").Where("bucket = ?", b.Name).Exists(ctx)
+	filled, err := store.Exists(ctx, s.store.Read(), "FROM s3_objects WHERE bucket = ?", b.Name)
 	if err != nil {
 		return false, fmt.Errorf("reading the bucket: %w", err)
 	}
@@ -74,7 +73,7 @@ func (s *Service) Put(ctx context.Context, account string, at Location, contentT
 		return at, err
 	}
 	a.Checksum = d.checksum()
-	o := &objectRow{Key: at.Key, Size: blob.Size, ETag: d.etag(), Hash: blob.Hash, Attributes: a}
+	o := &objectRow{Key: at.Key, Size: blob.Size, ETag: d.etag(), Hash: blob.Hash, Attributes: store.JSONOf(a)}
 	err = s.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		b, err := ownBucket(ctx, tx, account, at.Bucket)
 		if err != nil {
@@ -90,7 +89,7 @@ func (s *Service) Put(ctx context.Context, account string, at Location, contentT
 // store.Blobs.Sweep asks.
 func (s *Service) Keeps(ctx context.Context, hash string) (bool, error) {
 	for _, table := range []string{"s3_objects", "s3_parts", "s3_segments"} {
-		found, err := s.store.Read().NewSelect().Table(table).Where("? = ?", bun.Ident("hash"), hash).Exists(ctx)
+		found, err := store.Exists(ctx, s.store.Read(), "FROM "+table+" WHERE hash = ?", hash)
 		if err != nil {
 			return false, fmt.Errorf("looking for a blob in %s: %w", table, err)
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/words"
-	"github.com/uptrace/bun"
 )
 
 const (
@@ -26,34 +25,34 @@ const (
 // An uploadRow is a multipart upload that is not completed. The checksum of its attributes
 // says the algorithm and the kind.
 type uploadRow struct {
-	bun.BaseModel `bun:"table:s3_uploads,alias:u"`
-	ID            string     `bun:"id,pk"`
-	Bucket        string     `bun:"bucket"`
-	Key           string     `bun:"object_key"`
-	Attributes    attributes `bun:"attributes"`
-	CreatedAt     store.Time `bun:"created_at"`
+	store.Row  `db:"s3_uploads AS u"`
+	ID         string                 `db:"id,pk"`
+	Bucket     string                 `db:"bucket"`
+	Key        string                 `db:"object_key"`
+	Attributes store.JSON[attributes] `db:"attributes"`
+	CreatedAt  store.Time             `db:"created_at"`
 }
 
 // A partRow is one part of an upload.
 type partRow struct {
-	bun.BaseModel `bun:"table:s3_parts"`
-	Upload        string     `bun:"upload,pk"`
-	Number        int64      `bun:"number,pk"`
-	Size          int64      `bun:"size"`
-	ETag          string     `bun:"etag"`
-	Hash          string     `bun:"hash"`
-	Checksum      checksum   `bun:"checksum"`
-	ModifiedAt    store.Time `bun:"modified_at"`
+	store.Row  `db:"s3_parts"`
+	Upload     string               `db:"upload,pk"`
+	Number     int64                `db:"number,pk"`
+	Size       int64                `db:"size"`
+	ETag       string               `db:"etag"`
+	Hash       string               `db:"hash"`
+	Checksum   store.JSON[checksum] `db:"checksum"`
+	ModifiedAt store.Time           `db:"modified_at"`
 }
 
 // uploadFor is the upload of a request.
-func (s *Service) uploadFor(ctx context.Context, q *s3Request, db bun.IDB) (*uploadRow, *bucketRow, error) {
+func (s *Service) uploadFor(ctx context.Context, q *s3Request, db store.DB) (*uploadRow, *bucketRow, error) {
 	b, err := s.bucketFor(q, db)
 	if err != nil {
 		return nil, nil, err
 	}
 	u := &uploadRow{}
-	err = db.NewSelect().Model(u).Where("id = ? AND bucket = ? AND object_key = ?", words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key).Scan(ctx)
+	err = store.Get(ctx, db, u, "WHERE id = ? AND bucket = ? AND object_key = ?", words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, b, noSuchUpload(q)
 	}
@@ -82,7 +81,7 @@ func (s *Service) createMultipartUpload(q *s3Request) error {
 			return err
 		}
 	}
-	u := &uploadRow{ID: s.uploadID(), Bucket: q.Bucket, Key: q.Key, Attributes: a, CreatedAt: s.now()}
+	u := &uploadRow{ID: s.uploadID(), Bucket: q.Bucket, Key: q.Key, Attributes: store.JSONOf(a), CreatedAt: s.now()}
 	err = s.store.Write(q.ctx, func(ctx context.Context, tx *store.Tx) error {
 		b, err := s.bucketFor(q, tx)
 		if err != nil {
@@ -91,8 +90,7 @@ func (s *Service) createMultipartUpload(q *s3Request) error {
 		if err := s.checkACL(ctx, tx, b, q.r.Header, false); err != nil {
 			return err
 		}
-		_, err = tx.NewInsert().Model(u).Exec(ctx)
-		return err
+		return store.Insert(ctx, tx, u)
 	})
 	if err != nil {
 		return err
@@ -147,7 +145,7 @@ func (s *Service) uploadPart(q *s3Request) error {
 		return s.uploadPartCopy(q, u, number)
 	}
 	var want *algorithm
-	if name := u.Attributes.Checksum.Algorithm; name != "" {
+	if name := u.Attributes.Get().Checksum.Algorithm; name != "" {
 		if want, err = algorithmNamed(name); err != nil {
 			return err
 		}
@@ -159,7 +157,7 @@ func (s *Service) uploadPart(q *s3Request) error {
 	if want != nil && got.sum.Algorithm != want.name {
 		return s3Error("InvalidRequest", fmt.Sprintf("Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s", strings.ToLower(want.name), strings.ToLower(got.sum.Algorithm)))
 	}
-	row := &partRow{Upload: u.ID, Number: number, Size: got.blob.Size, ETag: got.etag, Hash: got.blob.Hash, Checksum: got.sum, ModifiedAt: s.now()}
+	row := &partRow{Upload: u.ID, Number: number, Size: got.blob.Size, ETag: got.etag, Hash: got.blob.Hash, Checksum: store.JSONOf(got.sum), ModifiedAt: s.now()}
 	if err := s.keepPart(q, row); err != nil {
 		return err
 	}
@@ -168,7 +166,7 @@ func (s *Service) uploadPart(q *s3Request) error {
 	if got.sum.Sum != "" {
 		h.Set(checksumHeader+strings.ToLower(got.sum.Algorithm), got.sum.Sum)
 	}
-	u.Attributes.writeEncryption(h)
+	u.Attributes.Get().writeEncryption(h)
 	q.w.WriteHeader(http.StatusOK)
 	return nil
 }
@@ -179,10 +177,7 @@ func (s *Service) keepPart(q *s3Request, row *partRow) error {
 		if _, _, err := s.uploadFor(ctx, q, tx); err != nil {
 			return err // aborted or completed since
 		}
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (upload, number) DO UPDATE").
-			Set("size = EXCLUDED.size").Set("etag = EXCLUDED.etag").Set("hash = EXCLUDED.hash").
-			Set("checksum = EXCLUDED.checksum").Set("modified_at = EXCLUDED.modified_at").Exec(ctx)
-		if err != nil {
+		if err := store.Upsert(ctx, tx, []*partRow{row}, "size", "etag", "hash", "checksum", "modified_at"); err != nil {
 			return fmt.Errorf("keeping the part: %w", err)
 		}
 		return nil
@@ -244,8 +239,8 @@ func (s *Service) completedBefore(ctx context.Context, tx *store.Tx, q *s3Reques
 		return nil
 	}
 	o := &objectRow{}
-	err := tx.NewSelect().Model(o).Where("upload = ? AND bucket = ? AND object_key = ?", words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key).
-		Order("sequence DESC").Limit(1).Scan(ctx)
+	err := store.Get(ctx, tx, o, "WHERE upload = ? AND bucket = ? AND object_key = ? ORDER BY sequence DESC LIMIT 1",
+		words.Cut(q.query.Get("uploadId"), 256), q.Bucket, q.Key)
 	if err != nil || !isMultipart(o) {
 		return nil
 	}
@@ -255,7 +250,7 @@ func (s *Service) completedBefore(ctx context.Context, tx *store.Tx, q *s3Reques
 // complete makes an object of the parts that the client lists.
 func (s *Service) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *bucketRow, u *uploadRow, list []completedPart) (*objectRow, error) {
 	var rows []partRow
-	if err := tx.NewSelect().Model(&rows).Where("upload = ?", u.ID).Scan(ctx); err != nil {
+	if err := store.List(ctx, tx, &rows, "WHERE upload = ?", u.ID); err != nil {
 		return nil, fmt.Errorf("reading the parts: %w", err)
 	}
 	parts := make(map[int64]*partRow, len(rows))
@@ -294,7 +289,7 @@ func (s *Service) complete(ctx context.Context, tx *store.Tx, q *s3Request, b *b
 	if err := s.keep(ctx, tx, b, o); err != nil {
 		return nil, err
 	}
-	if err := store.Insert(ctx, tx, segments); err != nil {
+	if err := store.Insert(ctx, tx, store.Pointers(segments)...); err != nil {
 		return nil, fmt.Errorf("keeping the parts: %w", err)
 	}
 	return o, dropUploads(ctx, tx, u.ID)
@@ -310,8 +305,8 @@ func checkPart(u *uploadRow, said completedPart, part *partRow, last bool) error
 	if part == nil || unquoted(said.ETag) != part.ETag {
 		return wrong
 	}
-	algorithm := cmp.Or(u.Attributes.Checksum.Algorithm, part.Checksum.Algorithm)
-	if sum := said.sum(algorithm); sum != "" && sum != part.Checksum.Sum {
+	algorithm := cmp.Or(u.Attributes.Get().Checksum.Algorithm, part.Checksum.Get().Algorithm)
+	if sum := said.sum(algorithm); sum != "" && sum != part.Checksum.Get().Sum {
 		return wrong
 	}
 	if !last && part.Size < minPartSize {
@@ -324,7 +319,7 @@ func checkPart(u *uploadRow, said completedPart, part *partRow, last bool) error
 // wholeChecksum is the checksum of an object from those of its parts, held to what the
 // client says it is.
 func wholeChecksum(q *s3Request, o *objectRow, segments []segmentRow) error {
-	kind := o.Attributes.Checksum
+	kind := o.Attributes.Get().Checksum
 	if kind.Algorithm == "" {
 		return nil
 	}
@@ -334,18 +329,20 @@ func wholeChecksum(q *s3Request, o *objectRow, segments []segmentRow) error {
 	}
 	sums, sizes := make([]string, len(segments)), make([]int64, len(segments))
 	for i, part := range segments {
-		sums[i], sizes[i] = part.Checksum.Sum, part.Size
+		sums[i], sizes[i] = part.Checksum.Get().Sum, part.Size
 	}
+	var sum checksum
 	if kind.Composite {
-		o.Attributes.Checksum, err = composite(a, sums)
+		sum, err = composite(a, sums)
 	} else {
-		o.Attributes.Checksum, err = wholeCRC(a, sums, sizes)
+		sum, err = wholeCRC(a, sums, sizes)
 	}
 	if err != nil {
 		return err
 	}
+	o.setChecksum(sum)
 	said, _, _ := strings.Cut(q.header(a.header()), "-")
-	made, _, _ := strings.Cut(o.Attributes.Checksum.Sum, "-")
+	made, _, _ := strings.Cut(sum.Sum, "-")
 	if said != "" && said != made {
 		return s3Error("BadDigest", fmt.Sprintf("The %s you specified did not match the calculated checksum.", strings.ToLower(a.name)))
 	}
@@ -356,7 +353,7 @@ func (s *Service) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) erro
 	if b.Versioning != "" {
 		q.w.Header().Set("X-Amz-Version-Id", o.Version)
 	}
-	o.Attributes.writeEncryption(q.w.Header())
+	o.Attributes.Get().writeEncryption(q.w.Header())
 	answer := struct {
 		XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ CompleteMultipartUploadResult"`
 		Location     string
@@ -365,9 +362,9 @@ func (s *Service) answerCompleted(q *s3Request, b *bucketRow, o *objectRow) erro
 		ETag         string
 		Sums         []sumElement
 		ChecksumType string `xml:",omitempty"`
-	}{Location: s.objectURL(q), Bucket: o.Bucket, Key: o.Key, ETag: quoted(o.ETag), Sums: o.Attributes.Checksum.elements()}
+	}{Location: s.objectURL(q), Bucket: o.Bucket, Key: o.Key, ETag: quoted(o.ETag), Sums: o.Attributes.Get().Checksum.elements()}
 	if answer.Sums != nil {
-		answer.ChecksumType = o.Attributes.Checksum.kind()
+		answer.ChecksumType = o.Attributes.Get().Checksum.kind()
 	}
 	return q.answer(answer)
 }

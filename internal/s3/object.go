@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/uptrace/bun"
 )
 
 // nullVersion is the version of objects that were written while their bucket kept none.
@@ -22,47 +21,55 @@ const nullVersion = "null"
 // An objectRow is one version of an object, or a delete marker. Its bytes are the blob
 // Hash, or where Segments is not 0 those of the segments of Upload, one after the other.
 type objectRow struct {
-	bun.BaseModel `bun:"table:s3_objects,alias:o"`
-	Bucket        string     `bun:"bucket,pk"`
-	Key           string     `bun:"object_key,pk"`
-	Version       string     `bun:"version,pk"`
-	Sequence      int64      `bun:"sequence"`
-	Latest        bool       `bun:"latest"`
-	Marker        bool       `bun:"marker"`
-	Size          int64      `bun:"size"`
-	ETag          string     `bun:"etag"` // without quotation marks
-	Hash          string     `bun:"hash"`
-	Segments      int64      `bun:"segments"`
-	Upload        string     `bun:"upload"` // "" where it is one blob
-	Attributes    attributes `bun:"attributes"`
-	ModifiedAt    store.Time `bun:"modified_at"`
+	store.Row  `db:"s3_objects AS o"`
+	Bucket     string                 `db:"bucket,pk"`
+	Key        string                 `db:"object_key,pk"`
+	Version    string                 `db:"version,pk"`
+	Sequence   int64                  `db:"sequence"`
+	Latest     bool                   `db:"latest"`
+	Marker     bool                   `db:"marker"`
+	Size       int64                  `db:"size"`
+	ETag       string                 `db:"etag"` // without quotation marks
+	Hash       string                 `db:"hash"`
+	Segments   int64                  `db:"segments"`
+	Upload     string                 `db:"upload"` // "" where it is one blob
+	Attributes store.JSON[attributes] `db:"attributes"`
+	ModifiedAt store.Time             `db:"modified_at"`
 
 	by string // how it was made, in the words of events: "Copy"; "" is Put
 }
 
 // A segmentRow is one part of a multipart object.
 type segmentRow struct {
-	bun.BaseModel `bun:"table:s3_segments"`
-	Upload        string   `bun:"upload,pk"`
-	Number        int64    `bun:"number,pk"`
-	Size          int64    `bun:"size"`
-	Hash          string   `bun:"hash"`
-	Checksum      checksum `bun:"checksum"`
+	store.Row `db:"s3_segments"`
+	Upload    string               `db:"upload,pk"`
+	Number    int64                `db:"number,pk"`
+	Size      int64                `db:"size"`
+	Hash      string               `db:"hash"`
+	Checksum  store.JSON[checksum] `db:"checksum"`
+}
+
+// setChecksum changes the checksum among the attributes.
+func (o *objectRow) setChecksum(sum checksum) {
+	a := o.Attributes.Get()
+	a.Checksum = sum
+	o.Attributes = store.JSONOf(a)
 }
 
 // objectAt is the version of an object that a location names, nil if it does not exist.
-func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
+func objectAt(ctx context.Context, db store.DB, l Location) (*objectRow, error) {
 	if !store.Storable(l.Key) || !store.Storable(l.Version) {
 		return nil, nil
 	}
 	o := &objectRow{}
-	query := db.NewSelect().Model(o).Where("bucket = ? AND object_key = ?", l.Bucket, l.Key)
+	var where store.Where
+	where.And("bucket = ? AND object_key = ?", l.Bucket, l.Key)
 	if l.Version != "" {
-		query = query.Where("version = ?", l.Version)
+		where.And("version = ?", l.Version)
 	} else {
-		query = query.Where("latest")
+		where.And("latest")
 	}
-	err := query.Scan(ctx)
+	err := store.Get(ctx, db, o, where.Clause(), where.Args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -73,7 +80,7 @@ func objectAt(ctx context.Context, db bun.IDB, l Location) (*objectRow, error) {
 }
 
 // liveObject is an object that can be read. Error headers are set in h.
-func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*objectRow, error) {
+func liveObject(ctx context.Context, db store.DB, l Location, h http.Header) (*objectRow, error) {
 	o, err := objectAt(ctx, db, l)
 	switch {
 	case err != nil:
@@ -96,7 +103,7 @@ func liveObject(ctx context.Context, db bun.IDB, l Location, h http.Header) (*ob
 }
 
 // objectFor is the object of a request, if it can be read. Its version is set in the answer.
-func (s *Service) objectFor(q *s3Request, db bun.IDB) (*objectRow, error) {
+func (s *Service) objectFor(q *s3Request, db store.DB) (*objectRow, error) {
 	b, err := s.bucketFor(q, db)
 	if err != nil {
 		return nil, err
@@ -122,18 +129,17 @@ func (s *Service) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objec
 		}
 	}
 	var last sql.NullInt64
-	if err := tx.NewSelect().Table("s3_objects").ColumnExpr("MAX(sequence)").Where("bucket = ? AND object_key = ?", b.Name, o.Key).Scan(ctx, &last); err != nil {
+	if err := store.Query(ctx, tx, &last, "SELECT MAX(sequence) FROM s3_objects WHERE bucket = ? AND object_key = ?", b.Name, o.Key); err != nil {
 		return fmt.Errorf("numbering the version: %w", err)
 	}
 	if last.Valid {
-		_, err := tx.NewUpdate().Table("s3_objects").Set("latest = ?", false).
-			Where("bucket = ? AND object_key = ? AND sequence = ?", b.Name, o.Key, last.Int64).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE s3_objects SET latest = ? WHERE bucket = ? AND object_key = ? AND sequence = ?", false, b.Name, o.Key, last.Int64)
 		if err != nil {
 			return fmt.Errorf("keeping the older version: %w", err)
 		}
 	}
 	o.Sequence = last.Int64 + 1
-	if _, err := tx.NewInsert().Model(o).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, o); err != nil {
 		return fmt.Errorf("keeping the object: %w", err)
 	}
 	event := "ObjectCreated:" + cmp.Or(o.by, "Put")
@@ -146,8 +152,7 @@ func (s *Service) keep(ctx context.Context, tx *store.Tx, b *bucketRow, o *objec
 // dropVersion deletes one version's row, and the segments that no object needs any more.
 func dropVersion(ctx context.Context, tx *store.Tx, l Location) error {
 	var upload string
-	err := tx.NewDelete().Table("s3_objects").Where("bucket = ? AND object_key = ? AND version = ?", l.Bucket, l.Key, l.Version).
-		Returning("upload").Scan(ctx, &upload)
+	err := store.Query(ctx, tx, &upload, "DELETE FROM s3_objects WHERE bucket = ? AND object_key = ? AND version = ? RETURNING upload", l.Bucket, l.Key, l.Version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -157,8 +162,7 @@ func dropVersion(ctx context.Context, tx *store.Tx, l Location) error {
 	if upload == "" {
 		return nil
 	}
-	_, err = tx.NewDelete().Table("s3_segments").Where("upload = ?", upload).
-		Where("NOT EXISTS (SELECT 1 FROM s3_objects WHERE upload = ?)", upload).Exec(ctx)
+	_, err = store.Exec(ctx, tx, "DELETE FROM s3_segments WHERE upload = ? AND NOT EXISTS (SELECT 1 FROM s3_objects WHERE upload = ?)", upload, upload)
 	if err != nil {
 		return fmt.Errorf("deleting the object's parts: %w", err)
 	}
@@ -192,7 +196,7 @@ func (s *Service) putObject(q *s3Request) error {
 		return err
 	}
 	a.Checksum = received.sum
-	o := &objectRow{Key: q.Key, Size: received.blob.Size, ETag: received.etag, Hash: received.blob.Hash, Attributes: a}
+	o := &objectRow{Key: q.Key, Size: received.blob.Size, ETag: received.etag, Hash: received.blob.Hash, Attributes: store.JSONOf(a)}
 	if err := s.keepFor(q, o); err != nil {
 		return err
 	}
@@ -225,7 +229,7 @@ func (s *Service) keepFor(q *s3Request, o *objectRow) error {
 }
 
 // writeConditions holds a write to If-Match and If-None-Match.
-func writeConditions(ctx context.Context, db bun.IDB, l Location, h http.Header) error {
+func writeConditions(ctx context.Context, db store.DB, l Location, h http.Header) error {
 	match, none := h.Get("If-Match"), h.Get("If-None-Match")
 	if match == "" && none == "" {
 		return nil
@@ -323,7 +327,7 @@ func (s *Service) getObject(q *s3Request) error {
 	if err != nil {
 		return err
 	}
-	o.Attributes.writeTo(h)
+	o.Attributes.Get().writeTo(h)
 	h.Set("ETag", quoted(o.ETag))
 	h.Set("Last-Modified", httpTime(o.ModifiedAt.Time))
 	h.Set("Accept-Ranges", "bytes")
@@ -337,7 +341,7 @@ func (s *Service) getObject(q *s3Request) error {
 		status = http.StatusPartialContent
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.start, part.start+part.length-1, o.Size))
 	} else if q.header("X-Amz-Checksum-Mode") == "ENABLED" {
-		o.Attributes.Checksum.writeTo(h)
+		o.Attributes.Get().Checksum.writeTo(h)
 	}
 	q.w.WriteHeader(status)
 	if q.r.Method == http.MethodHead {
@@ -450,8 +454,8 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, b *bucketRow, l Loca
 	if err := s.notify(ctx, tx, b, "ObjectRemoved:Delete", o); err != nil || !o.Latest {
 		return gone, err
 	}
-	_, err = tx.NewUpdate().Table("s3_objects").Set("latest = ?", true).Where("bucket = ? AND object_key = ?", l.Bucket, l.Key).
-		Where("sequence = (SELECT MAX(sequence) FROM s3_objects WHERE bucket = ? AND object_key = ?)", l.Bucket, l.Key).Exec(ctx)
+	_, err = store.Exec(ctx, tx, "UPDATE s3_objects SET latest = ? WHERE bucket = ? AND object_key = ? AND sequence = (SELECT MAX(sequence) FROM s3_objects WHERE bucket = ? AND object_key = ?)",
+		true, l.Bucket, l.Key, l.Bucket, l.Key)
 	if err != nil {
 		return gone, fmt.Errorf("restoring the previous version: %w", err)
 	}

@@ -104,7 +104,7 @@ func (s *Service) getObjectTagging(q *s3Request) error {
 	var answer taggingDocument
 	answer.XMLName.Space = s3Namespace
 	answer.XMLName.Local = "Tagging"
-	answer.TagSet.Tag = o.Attributes.Tags
+	answer.TagSet.Tag = o.Attributes.Get().Tags
 	return q.answer(answer)
 }
 
@@ -131,8 +131,10 @@ func (s *Service) setTags(q *s3Request, tags []tag, status int) error {
 		if err != nil {
 			return err
 		}
-		o.Attributes.Tags = tags
-		if _, err := tx.NewUpdate().Model(o).Column("attributes").WherePK().Exec(ctx); err != nil {
+		a := o.Attributes.Get()
+		a.Tags = tags
+		o.Attributes = store.JSONOf(a)
+		if err := store.Update(ctx, tx, o, "attributes"); err != nil {
 			return fmt.Errorf("tagging the object: %w", err)
 		}
 		return nil

@@ -21,7 +21,7 @@ func (s *Service) open(ctx context.Context, o *objectRow) (*objectReader, error)
 		return r, nil
 	}
 	var rows []segmentRow
-	if err := s.store.Read().NewSelect().Model(&rows).Where("upload = ?", o.Upload).Order("number").Scan(ctx); err != nil {
+	if err := store.List(ctx, s.store.Read(), &rows, "WHERE upload = ? ORDER BY number", o.Upload); err != nil {
 		return nil, fmt.Errorf("reading the parts of the object: %w", err)
 	}
 	end := int64(0)

@@ -3,13 +3,12 @@ package s3
 import (
 	"encoding/xml"
 	"fmt"
-	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/formwork-dev/formwork/internal/words"
 	"math"
 	"strconv"
 	"strings"
 
-	"github.com/uptrace/bun"
+	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 func (s *Service) listParts(q *s3Request) error {
@@ -26,7 +25,7 @@ func (s *Service) listParts(q *s3Request) error {
 		return err
 	}
 	var rows []partRow
-	err = s.store.Read().NewSelect().Model(&rows).Where("upload = ? AND number > ?", u.ID, marker).Order("number").Limit(int64(limit) + 1).Scan(q.ctx)
+	err = store.List(q.ctx, s.store.Read(), &rows, "WHERE upload = ? AND number > ? ORDER BY number LIMIT ?", u.ID, marker, int64(limit)+1)
 	if err != nil {
 		return fmt.Errorf("listing parts: %w", err)
 	}
@@ -54,14 +53,14 @@ func (s *Service) listParts(q *s3Request) error {
 	}{Bucket: q.Bucket, Key: q.Key, UploadID: u.ID, StorageClass: storageClass(&objectRow{Attributes: u.Attributes}), PartNumberMarker: marker, MaxParts: limit}
 	answer.Owner.ID = canonicalUser(b.Account)
 	answer.Initiator = answer.Owner
-	if sum := u.Attributes.Checksum; sum.Algorithm != "" {
+	if sum := u.Attributes.Get().Checksum; sum.Algorithm != "" {
 		answer.ChecksumAlgorithm, answer.ChecksumType = sum.Algorithm, sum.kind()
 	}
 	if len(rows) > limit {
 		rows, answer.IsTruncated = rows[:limit], true
 	}
 	for _, row := range rows {
-		answer.Part = append(answer.Part, part{row.Number, xmlTime(row.ModifiedAt.Time), quoted(row.ETag), row.Size, row.Checksum.elements()})
+		answer.Part = append(answer.Part, part{row.Number, xmlTime(row.ModifiedAt.Time), quoted(row.ETag), row.Size, row.Checksum.Get().elements()})
 		answer.NextPartNumberMarker = row.Number
 	}
 	return q.answer(answer)
@@ -115,21 +114,19 @@ func (s *Service) listMultipartUploads(q *s3Request) error {
 	answer.UploadIDMarker = words.Cut(q.query.Get("upload-id-marker"), 256)
 	answer.KeyMarker, answer.Delimiter, answer.Prefix = as(marker), as(delimiter), as(prefix)
 	var rows []uploadRow
-	query := s.store.Read().NewSelect().Model(&rows).Where("u.bucket = ?", b.Name).Where("u.object_key >= ?", prefix)
+	var where store.Where
+	where.And("u.bucket = ? AND u.object_key >= ?", b.Name, prefix)
 	if next, ok := store.Successor(prefix); ok {
-		query = query.Where("u.object_key < ?", next)
+		where.And("u.object_key < ?", next)
 	}
-	if marker != "" {
-		query = query.WhereGroup(" AND ", func(g *bun.SelectQuery) *bun.SelectQuery {
-			g = g.Where("u.object_key > ?", marker)
-			if answer.UploadIDMarker != "" {
-				g = g.WhereOr("u.object_key = ? AND u.id > ?", marker, answer.UploadIDMarker)
-			}
-			return g
-		})
+	switch {
+	case marker != "" && answer.UploadIDMarker != "":
+		where.And("u.object_key > ? OR u.object_key = ? AND u.id > ?", marker, marker, answer.UploadIDMarker)
+	case marker != "":
+		where.And("u.object_key > ?", marker)
 	}
 	// There are few unfinished uploads: the common prefixes are found here.
-	if err := query.Order("u.object_key", "u.id").Limit(maxParts).Scan(q.ctx); err != nil {
+	if err := store.List(q.ctx, s.store.Read(), &rows, where.Clause()+" ORDER BY u.object_key, u.id LIMIT ?", append(where.Args, maxParts)...); err != nil {
 		return fmt.Errorf("listing uploads: %w", err)
 	}
 	answer.collect(rows, prefix, delimiter, marker, as, listedOwner{canonicalUser(b.Account)})
@@ -156,7 +153,7 @@ func (a *uploadsAnswer) collect(rows []uploadRow, prefix, delimiter, marker stri
 			continue
 		}
 		out := listedUpload{Key: as(u.Key), UploadID: u.ID, Initiator: owner, Owner: owner, StorageClass: storageClass(&objectRow{Attributes: u.Attributes}), Initiated: xmlTime(u.CreatedAt.Time)}
-		if sum := u.Attributes.Checksum; sum.Algorithm != "" {
+		if sum := u.Attributes.Get().Checksum; sum.Algorithm != "" {
 			out.ChecksumAlgorithm, out.ChecksumType = sum.Algorithm, sum.kind()
 		}
 		a.Upload = append(a.Upload, out)
@@ -185,7 +182,7 @@ func (s *Service) getObjectAttributes(q *s3Request) error {
 	if wanted["ETag"] {
 		answer.Inner = append(answer.Inner, leaf("ETag", o.ETag))
 	}
-	if sum := o.Attributes.Checksum; wanted["Checksum"] && sum.Sum != "" {
+	if sum := o.Attributes.Get().Checksum; wanted["Checksum"] && sum.Sum != "" {
 		answer.Inner = append(answer.Inner, element{XMLName: xml.Name{Local: "Checksum"}, Inner: []element{leaf("Checksum"+sum.Algorithm, sum.Sum), leaf("ChecksumType", sum.kind())}})
 	}
 	if wanted["ObjectParts"] && isMultipart(o) {

@@ -20,7 +20,6 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/store"
-	"github.com/uptrace/bun"
 )
 
 // KeySize is the size of a key in bytes.
@@ -152,9 +151,9 @@ func (s *Sealer) Open(owner, sealed string) (string, error) {
 }
 
 type keyRow struct {
-	bun.BaseModel `bun:"table:sealing_keys"`
-	ID            string `bun:"id,pk"`
-	Fingerprint   string `bun:"fingerprint"`
+	store.Row   `db:"sealing_keys"`
+	ID          string `db:"id,pk"`
+	Fingerprint string `db:"fingerprint"`
 }
 
 // Claim returns a *KeyError unless the key is the one that the store is sealed with. The
@@ -162,11 +161,10 @@ type keyRow struct {
 func (s *Sealer) Claim(ctx context.Context, st *store.Store) error {
 	return st.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row := keyRow{}
-		err := tx.NewSelect().Model(&row).Where("id = ?", "secrets").Scan(ctx)
+		err := store.Get(ctx, tx, &row, "WHERE id = ?", "secrets")
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			_, err = tx.NewInsert().Model(&keyRow{ID: "secrets", Fingerprint: s.fingerprint}).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, &keyRow{ID: "secrets", Fingerprint: s.fingerprint})
 		case err != nil:
 			return fmt.Errorf("reading the fingerprint of the key: %w", err)
 		case row.Fingerprint != s.fingerprint:

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/schema"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A Library reads the imported schemas in the data folder of a server, also while the server runs.
-type Library struct{ db *bun.DB }
+type Library struct{ db *store.Reader }
 
 // OpenLibrary opens the schemas in a data folder. It returns nil if the folder has none.
 func OpenLibrary(ctx context.Context, dir string) (*Library, error) {
@@ -32,7 +30,7 @@ func OpenLibrary(ctx context.Context, dir string) (*Library, error) {
 // Schema returns the imported schema of a type, "" if there is none.
 func (l *Library) Schema(ctx context.Context, typeName string) (string, error) {
 	row := &publishedRow{}
-	err := l.db.NewSelect().Model(row).Where("type_name = ?", typeName).Scan(ctx)
+	err := store.Get(ctx, l.db, row, "WHERE type_name = ?", typeName)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
@@ -45,7 +43,7 @@ func (l *Library) Schema(ctx context.Context, typeName string) (string, error) {
 // Names returns the names of the imported types, sorted.
 func (l *Library) Names(ctx context.Context) ([]string, error) {
 	var names []string
-	err := l.db.NewSelect().Model((*publishedRow)(nil)).Column("type_name").Order("type_name").Scan(ctx, &names)
+	err := store.Query(ctx, l.db, &names, "SELECT type_name FROM published_types ORDER BY type_name")
 	if err != nil {
 		return nil, fmt.Errorf("list the imported schemas: %w", err)
 	}

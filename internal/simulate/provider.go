@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/invoke"
@@ -22,27 +21,27 @@ import (
 // A resourceRow is a simulated resource. Token is the client request token of the create,
 // so that the same create, repeated after a crash, finds its own resource.
 type resourceRow struct {
-	bun.BaseModel `bun:"table:simulated_resources,alias:r"`
+	store.Row `db:"simulated_resources AS r"`
 
-	Account    string     `bun:"account,pk"`
-	Region     string     `bun:"region,pk"`
-	TypeName   string     `bun:"type_name,pk"`
-	Identifier string     `bun:"identifier,pk"`
-	Token      string     `bun:"token"`
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"`
-	Model      string     `bun:"model" seal:"simulated_resources.model"`
+	Account    string     `db:"account,pk"`
+	Region     string     `db:"region,pk"`
+	TypeName   string     `db:"type_name,pk"`
+	Identifier string     `db:"identifier,pk"`
+	Token      string     `db:"token"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"`
+	Model      string     `db:"model" seal:"simulated_resources.model"`
 }
 
 // A keyRow is an additional identifier of a resource, which no other resource may have.
 type keyRow struct {
-	bun.BaseModel `bun:"table:simulated_keys,alias:k"`
+	store.Row `db:"simulated_keys AS k"`
 
-	Account    string `bun:"account,pk"`
-	Region     string `bun:"region,pk"`
-	TypeName   string `bun:"type_name,pk"`
-	Key        string `bun:"identifier_key,pk"` // number of the additional identifier, ":", its values
-	Identifier string `bun:"identifier"`
+	Account    string `db:"account,pk"`
+	Region     string `db:"region,pk"`
+	TypeName   string `db:"type_name,pk"`
+	Key        string `db:"identifier_key,pk"` // number of the additional identifier, ":", its values
+	Identifier string `db:"identifier"`
 }
 
 // Call implements operation.Provider. A simulated resource is ready at once: every call
@@ -116,7 +115,7 @@ func (s *Shelf) create(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Identifier: made.identifier,
 		Token: request.Token, CreatedAt: now, UpdatedAt: now, Model: encode(made.model),
 	}
-	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, row); err != nil {
 		return operation.Progress{}, fmt.Errorf("create a simulated %s: %w", request.Type, err)
 	}
 	return succeeded(made.identifier, readable(typ, made.model)), nil
@@ -171,16 +170,15 @@ func (s *Shelf) free(ctx context.Context, tx *store.Tx, typ *schema.Schema, requ
 
 // madeWith is the resource that a create with the same token made, nil if there is none.
 func madeWith(ctx context.Context, tx *store.Tx, request operation.Request) (*resourceRow, error) {
-	var rows []resourceRow
-	err := tx.NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND type_name = ? AND token = ?", request.Caller.Account, request.Caller.Region, request.Type, request.Token).Limit(1).Scan(ctx)
-	if err != nil {
+	row := &resourceRow{}
+	err := store.Get(ctx, tx, row, "WHERE account = ? AND region = ? AND type_name = ? AND token = ?", request.Caller.Account, request.Caller.Region, request.Type, request.Token)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("look for a simulated %s: %w", request.Type, err)
 	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	return &rows[0], nil
+	return row, nil
 }
 
 func exists(request operation.Request, identifier string) operation.Progress {
@@ -227,7 +225,7 @@ func (s *Shelf) read(ctx context.Context, tx *store.Tx, typ *schema.Schema, requ
 
 // identified is the primary identifier of the resource that has the additional identifier in the
 // request's model, or if there is none, the additional one.
-func identified(ctx context.Context, db bun.IDB, typ *schema.Schema, request operation.Request) (string, error) {
+func identified(ctx context.Context, db store.DB, typ *schema.Schema, request operation.Request) (string, error) {
 	given := ""
 	for i, paths := range typ.AdditionalIdentifiers {
 		values, ok := identify(request.Desired, paths)
@@ -244,10 +242,10 @@ func identified(ctx context.Context, db bun.IDB, typ *schema.Schema, request ope
 }
 
 // keyOwner is the identifier of the resource with an additional identifier, "" if there is none.
-func keyOwner(ctx context.Context, db bun.IDB, request operation.Request, key string) (string, error) {
+func keyOwner(ctx context.Context, db store.DB, request operation.Request, key string) (string, error) {
 	row := &keyRow{}
-	err := db.NewSelect().Model(row).
-		Where("account = ? AND region = ? AND type_name = ? AND identifier_key = ?", request.Caller.Account, request.Caller.Region, request.Type, key).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND type_name = ? AND identifier_key = ?",
+		request.Caller.Account, request.Caller.Region, request.Type, key)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
@@ -282,7 +280,7 @@ func (s *Shelf) update(ctx context.Context, tx *store.Tx, typ *schema.Schema, re
 		return exists(request, taken), err
 	}
 	row.Model, row.UpdatedAt = encode(model), store.At(s.config.Now())
-	if _, err := tx.NewUpdate().Model(row).WherePK().Exec(ctx); err != nil {
+	if err := store.Update(ctx, tx, row); err != nil {
 		return operation.Progress{}, fmt.Errorf("update a simulated %s: %w", request.Type, err)
 	}
 	return succeeded(row.Identifier, readable(typ, model)), nil
@@ -299,7 +297,7 @@ func (s *Shelf) remove(ctx context.Context, tx *store.Tx, _ *schema.Schema, requ
 	if err := release(ctx, tx, request, row.Identifier); err != nil {
 		return operation.Progress{}, err
 	}
-	if _, err := tx.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
+	if err := store.Delete(ctx, tx, row); err != nil {
 		return operation.Progress{}, fmt.Errorf("delete a simulated %s: %w", request.Type, err)
 	}
 	return succeeded(row.Identifier, nil), nil
@@ -327,9 +325,8 @@ func (s *Shelf) ListResources(ctx context.Context, request operation.ListRequest
 		limit = min(limit, request.MaxResults)
 	}
 	var rows []resourceRow
-	err = s.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND type_name = ? AND identifier > ?", request.Caller.Account, request.Caller.Region, request.Type, request.NextToken).
-		Order("identifier").Limit(int64(limit) + 1).Scan(ctx)
+	err = store.List(ctx, s.config.Store.Read(), &rows, "WHERE account = ? AND region = ? AND type_name = ? AND identifier > ? ORDER BY identifier LIMIT ?",
+		request.Caller.Account, request.Caller.Region, request.Type, request.NextToken, int64(limit)+1)
 	if err != nil {
 		return nil, fmt.Errorf("list simulated resources: %w", err)
 	}
@@ -360,7 +357,7 @@ func within(model, asked map[string]any) bool {
 // claim reserves the additional identifiers of a resource in place of those that it had, and
 // returns one that another resource has, "" if all are free. Then nothing has changed.
 func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, request operation.Request, identifier string, model map[string]any) (taken string, err error) {
-	var rows []keyRow
+	var rows []*keyRow
 	for i, paths := range typ.AdditionalIdentifiers {
 		values, ok := identify(model, paths)
 		if !ok {
@@ -374,12 +371,12 @@ func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, req
 		if owner != "" && owner != identifier {
 			return values, nil
 		}
-		rows = append(rows, keyRow{Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Key: key, Identifier: identifier})
+		rows = append(rows, &keyRow{Account: request.Caller.Account, Region: request.Caller.Region, TypeName: request.Type, Key: key, Identifier: identifier})
 	}
 	if err := release(ctx, tx, request, identifier); err != nil || len(rows) == 0 {
 		return "", err
 	}
-	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, rows...); err != nil {
 		return "", fmt.Errorf("keep an identifier: %w", err)
 	}
 	return "", nil
@@ -387,8 +384,8 @@ func (s *Shelf) claim(ctx context.Context, tx *store.Tx, typ *schema.Schema, req
 
 // release gives up the additional identifiers of a resource.
 func release(ctx context.Context, tx *store.Tx, request operation.Request, identifier string) error {
-	_, err := tx.NewDelete().Model((*keyRow)(nil)).
-		Where("account = ? AND region = ? AND type_name = ? AND identifier = ?", request.Caller.Account, request.Caller.Region, request.Type, identifier).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "DELETE FROM simulated_keys WHERE account = ? AND region = ? AND type_name = ? AND identifier = ?",
+		request.Caller.Account, request.Caller.Region, request.Type, identifier)
 	if err != nil {
 		return fmt.Errorf("release identifiers: %w", err)
 	}
@@ -396,10 +393,10 @@ func release(ctx context.Context, tx *store.Tx, request operation.Request, ident
 }
 
 // find returns nil for a resource that does not exist.
-func find(ctx context.Context, db bun.IDB, request operation.Request, identifier string) (*resourceRow, error) {
+func find(ctx context.Context, db store.DB, request operation.Request, identifier string) (*resourceRow, error) {
 	row := &resourceRow{}
-	err := db.NewSelect().Model(row).
-		Where("account = ? AND region = ? AND type_name = ? AND identifier = ?", request.Caller.Account, request.Caller.Region, request.Type, identifier).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND type_name = ? AND identifier = ?",
+		request.Caller.Account, request.Caller.Region, request.Type, identifier)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -412,9 +409,8 @@ func find(ctx context.Context, db bun.IDB, request operation.Request, identifier
 // Has reports whether a resource is a simulated one. The identifier may be the last part of the primary one.
 func (s *Shelf) Has(ctx context.Context, caller awswire.Caller, typeName, identifier string) (bool, error) {
 	last := "|" + identifier
-	found, err := s.config.Store.Read().NewSelect().Model((*resourceRow)(nil)).
-		Where("account = ? AND region = ? AND type_name = ?", caller.Account, caller.Region, typeName).
-		Where("identifier = ? OR substr(identifier, length(identifier) - ?) = ?", identifier, utf8.RuneCountInString(identifier), last).Exists(ctx)
+	found, err := store.Exists(ctx, s.config.Store.Read(), "FROM simulated_resources WHERE account = ? AND region = ? AND type_name = ? AND (identifier = ? OR substr(identifier, length(identifier) - ?) = ?)",
+		caller.Account, caller.Region, typeName, identifier, utf8.RuneCountInString(identifier), last)
 	if err != nil {
 		return false, fmt.Errorf("look for a simulated %s: %w", typeName, err)
 	}

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -65,12 +63,12 @@ func New(config Config) *Shelf {
 
 // A publishedRow is an imported schema. It belongs to no account.
 type publishedRow struct {
-	bun.BaseModel `bun:"table:published_types,alias:p"`
+	store.Row `db:"published_types AS p"`
 
-	TypeName   string     `bun:"type_name,pk"`
-	Hash       string     `bun:"hash"`
-	ImportedAt store.Time `bun:"imported_at"`
-	Schema     string     `bun:"schema"`
+	TypeName   string     `db:"type_name,pk"`
+	Hash       string     `db:"hash"`
+	ImportedAt store.Time `db:"imported_at"`
+	Schema     string     `db:"schema"`
 }
 
 // A Document is a schema to import.
@@ -102,14 +100,7 @@ func (s *Shelf) Import(ctx context.Context, documents []Document) ([]string, dia
 		return nil, problems, nil
 	}
 	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		for i := range rows {
-			_, err := tx.NewInsert().Model(&rows[i]).On("CONFLICT (type_name) DO UPDATE").
-				Set("hash = EXCLUDED.hash").Set("imported_at = EXCLUDED.imported_at").Set("? = EXCLUDED.?", bun.Ident("schema"), bun.Ident("schema")).Exec(ctx)
-			if err != nil {
-				return fmt.Errorf("import %s: %w", rows[i].TypeName, err)
-			}
-		}
-		return nil
+		return store.Upsert(ctx, tx, store.Pointers(rows), "hash", "imported_at", "schema")
 	})
 	if err != nil {
 		return nil, nil, err
@@ -168,11 +159,12 @@ func (s *Shelf) Find(ctx context.Context, typeName string) (*Published, error) {
 // the order of their names.
 func (s *Shelf) List(ctx context.Context, prefix, after string, limit int) ([]Published, error) {
 	var rows []publishedRow
-	query := s.config.Store.Read().NewSelect().Model(&rows).Where("type_name > ?", after).Order("type_name").Limit(int64(limit))
+	var where store.Where
+	where.And("type_name > ?", after)
 	if prefix != "" { // names are ASCII: the prefix, and everything up to what follows it
-		query = query.Where("type_name >= ? AND type_name < ?", prefix, prefix+"\x7f")
+		where.And("type_name >= ? AND type_name < ?", prefix, prefix+"\x7f")
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, s.config.Store.Read(), &rows, where.Clause()+" ORDER BY type_name LIMIT ?", append(where.Args, limit)...); err != nil {
 		return nil, fmt.Errorf("list published types: %w", err)
 	}
 	for _, name := range infrastructure {
@@ -221,8 +213,8 @@ func (s *Shelf) Type(ctx context.Context, _ awswire.Caller, name, _ string) (*op
 func (s *Shelf) Nearest(ctx context.Context, name string) (string, error) {
 	var names []string
 	service := name[:strings.LastIndex(name, ":")+1]
-	err := s.config.Store.Read().NewSelect().Model((*publishedRow)(nil)).Column("type_name").
-		Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Scan(ctx, &names)
+	err := store.Query(ctx, s.config.Store.Read(), &names, "SELECT type_name FROM published_types WHERE type_name >= ? AND type_name < ?",
+		service, service+"\x7f")
 	if err != nil {
 		return "", fmt.Errorf("list published types: %w", err)
 	}
@@ -266,7 +258,7 @@ type Coverage struct {
 // Coverage returns what the patterns match.
 func (s *Shelf) Coverage(ctx context.Context) ([]Coverage, error) {
 	var rows []publishedRow
-	if err := s.config.Store.Read().NewSelect().Model(&rows).Column("type_name", "imported_at").Scan(ctx); err != nil {
+	if err := store.Query(ctx, s.config.Store.Read(), &rows, "SELECT type_name, imported_at FROM published_types"); err != nil {
 		return nil, fmt.Errorf("list published types: %w", err)
 	}
 	for _, name := range infrastructure {
@@ -316,7 +308,7 @@ func (s *Shelf) simulates(name string) bool {
 
 func (s *Shelf) row(ctx context.Context, typeName string) (*publishedRow, error) {
 	row := &publishedRow{}
-	err := s.config.Store.Read().NewSelect().Model(row).Where("type_name = ?", typeName).Scan(ctx)
+	err := store.Get(ctx, s.config.Store.Read(), row, "WHERE type_name = ?", typeName)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s.carried(typeName), nil

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // takers are the patterns of the properties that take the attributes of other resources, by the name of the property:
@@ -36,11 +35,9 @@ func (s *Shelf) takersOf(ctx context.Context, typeName string) (takers, error) {
 	}
 	service := typeName[:end+len("::")]
 	var rows []publishedRow
-	types := func() *bun.SelectQuery {
-		return s.config.Store.Read().NewSelect().Model(&rows).Where("type_name >= ? AND type_name < ?", service, service+"\x7f").Order("type_name")
-	}
+	const ofService = "WHERE type_name >= ? AND type_name < ? ORDER BY type_name"
 	var hashes []string
-	if err := types().Column("hash").Scan(ctx, &hashes); err != nil {
+	if err := store.Query(ctx, s.config.Store.Read(), &hashes, "SELECT hash FROM published_types "+ofService, service, service+"\x7f"); err != nil {
 		return nil, fmt.Errorf("read the published types of %s: %w", strings.TrimSuffix(service, "::"), err)
 	}
 	s.mu.Lock()
@@ -49,7 +46,7 @@ func (s *Shelf) takersOf(ctx context.Context, typeName string) (takers, error) {
 	if slices.Equal(last.hashes, hashes) {
 		return last.takers, nil
 	}
-	if err := types().Scan(ctx); err != nil {
+	if err := store.List(ctx, s.config.Store.Read(), &rows, ofService, service, service+"\x7f"); err != nil {
 		return nil, fmt.Errorf("read the published types of %s: %w", strings.TrimSuffix(service, "::"), err)
 	}
 	now := reading{takers: takers{}}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -17,13 +16,13 @@ import (
 // A deliveryRow is an event that a function is still to be invoked with. Those of a subscription are
 // delivered in the order of their numbers.
 type deliveryRow struct {
-	bun.BaseModel `bun:"table:sns_deliveries"`
+	store.Row `db:"sns_deliveries"`
 
-	Seq          int64  `bun:"seq,pk,autoincrement"`
-	Subscription string `bun:"subscription"` // its ARN, or the source of events of another service
-	Endpoint     string `bun:"endpoint"`     // ARN of the function
-	AccessKey    string `bun:"access_key"`   // of the caller who published
-	Event        string `bun:"event" seal:"sns_deliveries.event"`
+	Seq          int64  `db:"seq,serial"`
+	Subscription string `db:"subscription"` // its ARN, or the source of events of another service
+	Endpoint     string `db:"endpoint"`     // ARN of the function
+	AccessKey    string `db:"access_key"`   // of the caller who published
+	Event        string `db:"event" seal:"sns_deliveries.event"`
 }
 
 // wakeKind is the kind of wake-up of subscriptions; the id is the ARN of the subscription.
@@ -54,12 +53,12 @@ func (s *Service) Publish(ctx context.Context, tx *store.Tx, caller awswire.Call
 	if err != nil {
 		return "", err
 	}
-	rows, arns := make([]deliveryRow, len(found)), make([]string, len(found))
+	rows, arns := make([]*deliveryRow, len(found)), make([]string, len(found))
 	for i, row := range found {
 		arns[i] = row.arn()
-		rows[i] = deliveryRow{Subscription: arns[i], Endpoint: row.Endpoint, AccessKey: caller.AccessKeyID, Event: string(events[row.Endpoint])}
+		rows[i] = &deliveryRow{Subscription: arns[i], Endpoint: row.Endpoint, AccessKey: caller.AccessKeyID, Event: string(events[row.Endpoint])}
 	}
-	if err := store.Insert(ctx, tx, rows); err != nil {
+	if err := store.Insert(ctx, tx, rows...); err != nil {
 		return "", fmt.Errorf("publish a message: %w", err)
 	}
 	return id, tx.WakeAll(ctx, wakeKind, arns, time.Time{})
@@ -69,7 +68,7 @@ func (s *Service) Publish(ctx context.Context, tx *store.Tx, caller awswire.Call
 // the events from the same source, which is in the form of an ARN.
 func (s *Service) Deliver(ctx context.Context, tx *store.Tx, source, function string, event []byte) error {
 	row := &deliveryRow{Subscription: source, Endpoint: function, Event: string(event)}
-	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, row); err != nil {
 		return fmt.Errorf("deliver an event: %w", err)
 	}
 	return tx.WakeAll(ctx, wakeKind, []string{source}, time.Time{})
@@ -101,7 +100,7 @@ func (s *Service) deliver(ctx context.Context, subscription string) (time.Time, 
 // next is the first event that waits for a subscription, nil if none does.
 func (s *Service) next(ctx context.Context, subscription string) (*deliveryRow, error) {
 	var rows []deliveryRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).Where("subscription = ?", subscription).Order("seq").Limit(1).Scan(ctx)
+	err := store.List(ctx, s.config.Store.Read(), &rows, "WHERE subscription = ? ORDER BY seq LIMIT 1", subscription)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a subscription: %w", err)
 	}
@@ -113,8 +112,7 @@ func (s *Service) next(ctx context.Context, subscription string) (*deliveryRow, 
 
 func (s *Service) remove(ctx context.Context, row *deliveryRow) error {
 	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewDelete().Model(row).WherePK().Exec(ctx)
-		return err
+		return store.Delete(ctx, tx, row)
 	})
 	if err != nil {
 		return fmt.Errorf("remove an event that was delivered: %w", err)
@@ -126,7 +124,7 @@ func (s *Service) remove(ctx context.Context, row *deliveryRow) error {
 func (s *Service) giveUp(ctx context.Context, subscription, reason string) error {
 	s.config.Logger.ErrorContext(ctx, "the events of a topic or bucket are dropped", "source", subscription, "error", reason)
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewDelete().Model((*deliveryRow)(nil)).Where("subscription = ?", subscription).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "DELETE FROM sns_deliveries WHERE subscription = ?", subscription)
 		return err
 	})
 }

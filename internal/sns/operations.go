@@ -84,7 +84,7 @@ func (s *Service) createTopic(ctx context.Context, caller awswire.Caller, in *cr
 	}
 	row := &topicRow{Account: caller.Account, Region: caller.Region, Name: name, CreatedAt: s.config.Store.Now()}
 	err := s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewInsert().Model(row).On("CONFLICT (account, region, name) DO NOTHING").Exec(ctx)
+		_, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, name) DO NOTHING", row)
 		return err
 	})
 	if err != nil {
@@ -107,8 +107,7 @@ func (s *Service) deleteTopic(ctx context.Context, caller awswire.Caller, in *to
 				return err
 			}
 		}
-		_, err = tx.NewDelete().Model(&topicRow{Account: caller.Account, Region: caller.Region, Name: name}).WherePK().Exec(ctx)
-		return err
+		return store.Delete(ctx, tx, &topicRow{Account: caller.Account, Region: caller.Region, Name: name})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("delete a topic: %w", err)
@@ -136,8 +135,8 @@ const page = 100
 
 func (s *Service) listTopics(ctx context.Context, caller awswire.Caller, in *listTopicsInput) (*listTopicsOutput, error) {
 	var rows []topicRow
-	err := s.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND name > ?", caller.Account, caller.Region, text(in.NextToken)).Order("name").Limit(page + 1).Scan(ctx)
+	err := store.List(ctx, s.config.Store.Read(), &rows, "WHERE account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?",
+		caller.Account, caller.Region, text(in.NextToken), page+1)
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
@@ -171,10 +170,10 @@ func (s *Service) subscribe(ctx context.Context, caller awswire.Caller, in *subs
 	}
 	row := &subscriptionRow{Account: caller.Account, Region: caller.Region, Topic: name, ID: newID(), Endpoint: *in.Endpoint}
 	err = s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.NewInsert().Model(row).On("CONFLICT (account, region, topic, endpoint) DO NOTHING").Exec(ctx); err != nil {
+		if _, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, topic, endpoint) DO NOTHING", row); err != nil {
 			return err
 		}
-		return tx.NewSelect().Model(row).Where("account = ? AND region = ? AND topic = ? AND endpoint = ?", row.Account, row.Region, name, row.Endpoint).Scan(ctx)
+		return store.Get(ctx, tx, row, "WHERE account = ? AND region = ? AND topic = ? AND endpoint = ?", row.Account, row.Region, name, row.Endpoint)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to a topic: %w", err)
@@ -200,11 +199,10 @@ func (s *Service) unsubscribe(ctx context.Context, caller awswire.Caller, in *un
 
 // unsubscribe removes a subscription, with what was to be delivered to it.
 func unsubscribe(ctx context.Context, tx *store.Tx, row *subscriptionRow) error {
-	if _, err := tx.NewDelete().Model((*deliveryRow)(nil)).Where("subscription = ?", row.arn()).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM sns_deliveries WHERE subscription = ?", row.arn()); err != nil {
 		return err
 	}
-	_, err := tx.NewDelete().Model(row).WherePK().Exec(ctx)
-	return err
+	return store.Delete(ctx, tx, row)
 }
 
 func (s *Service) listSubscriptionsByTopic(ctx context.Context, caller awswire.Caller, in *listOfTopicInput) (*listOfTopicOutput, error) {

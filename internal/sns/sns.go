@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -52,22 +51,22 @@ func New(config Config) *Service {
 }
 
 type topicRow struct {
-	bun.BaseModel `bun:"table:sns_topics"`
+	store.Row `db:"sns_topics"`
 
-	Account   string     `bun:"account,pk"`
-	Region    string     `bun:"region,pk"`
-	Name      string     `bun:"name,pk"`
-	CreatedAt store.Time `bun:"created_at"`
+	Account   string     `db:"account,pk"`
+	Region    string     `db:"region,pk"`
+	Name      string     `db:"name,pk"`
+	CreatedAt store.Time `db:"created_at"`
 }
 
 type subscriptionRow struct {
-	bun.BaseModel `bun:"table:sns_subscriptions"`
+	store.Row `db:"sns_subscriptions"`
 
-	Account  string `bun:"account,pk"`
-	Region   string `bun:"region,pk"`
-	Topic    string `bun:"topic,pk"`
-	ID       string `bun:"id,pk"`
-	Endpoint string `bun:"endpoint"` // ARN of a function
+	Account  string `db:"account,pk"`
+	Region   string `db:"region,pk"`
+	Topic    string `db:"topic,pk"`
+	ID       string `db:"id,pk"`
+	Endpoint string `db:"endpoint"` // ARN of a function
 }
 
 // arn is the ARN of the subscription.
@@ -81,13 +80,12 @@ func topicARN(place awswire.Place, name string) string {
 }
 
 // topic finds the name of an existing topic by its ARN.
-func (s *Service) topic(ctx context.Context, db bun.IDB, place awswire.Place, arn string) (string, error) {
+func (s *Service) topic(ctx context.Context, db store.DB, place awswire.Place, arn string) (string, error) {
 	name, own := strings.CutPrefix(arn, topicARN(place, ""))
 	if !own {
 		return "", errNoTopic()
 	}
-	found, err := db.NewSelect().Model((*topicRow)(nil)).
-		Where("account = ? AND region = ? AND name = ?", place.Account, place.Region, name).Exists(ctx)
+	found, err := store.Exists(ctx, db, "FROM sns_topics WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("look up a topic: %w", err)
@@ -100,10 +98,9 @@ func (s *Service) topic(ctx context.Context, db bun.IDB, place awswire.Place, ar
 func errNoTopic() error { return awswire.Errorf("NotFound", 404, "Topic does not exist") }
 
 // subscriptions are those of a topic.
-func (s *Service) subscriptions(ctx context.Context, db bun.IDB, place awswire.Place, topic string) ([]subscriptionRow, error) {
+func (s *Service) subscriptions(ctx context.Context, db store.DB, place awswire.Place, topic string) ([]subscriptionRow, error) {
 	var rows []subscriptionRow
-	err := db.NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND topic = ?", place.Account, place.Region, topic).Order("id").Scan(ctx)
+	err := store.List(ctx, db, &rows, "WHERE account = ? AND region = ? AND topic = ? ORDER BY id", place.Account, place.Region, topic)
 	if err != nil {
 		return nil, fmt.Errorf("read the subscriptions of a topic: %w", err)
 	}

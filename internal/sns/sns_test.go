@@ -70,7 +70,7 @@ func subscribed(t *testing.T, s *Service, name string) (topic, subscription stri
 // waiting is how many events wait for a subscription.
 func waiting(t *testing.T, s *Service, subscription string) int64 {
 	t.Helper()
-	n, err := s.config.Store.Read().NewSelect().Model((*deliveryRow)(nil)).Where("subscription = ?", subscription).Count(t.Context())
+	n, err := store.Count(t.Context(), s.config.Store.Read(), "FROM sns_deliveries WHERE subscription = ?", subscription)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestSettledRows(t *testing.T) {
 				t.Errorf("%+v", row)
 			}
 		}
-		if steps, err := g.store.Read().NewSelect().Model((*stepRow)(nil)).Count(t.Context()); steps > 0 || err != nil {
+		if steps, err := store.Count(t.Context(), g.store.Read(), "FROM stack_steps"); steps > 0 || err != nil {
 			t.Errorf("%d steps are left, %v", steps, err)
 		}
 	})
@@ -166,7 +166,7 @@ func TestStaleConflict(t *testing.T) {
 	}
 	g.await(t, out.StackId, "B", types.ResourceStatusCreateComplete)
 	err = g.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model((*operationRow)(nil)).Set("row_version = row_version + 1").Where("1 = 1").Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE stack_operations SET row_version = row_version + 1 WHERE 1 = 1")
 		return err
 	})
 	if err != nil {

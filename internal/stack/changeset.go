@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -20,29 +20,29 @@ import (
 
 // A changeSetRow is a change set. Its plan is made by a wake-up after the request.
 type changeSetRow struct {
-	bun.BaseModel `bun:"table:change_sets,alias:cs"`
+	store.Row `db:"change_sets AS cs"`
 
-	ID              string                       `bun:"id,pk"`
-	StackID         string                       `bun:"stack_id"`
-	Account         string                       `bun:"account"`
-	Region          string                       `bun:"region"`
-	Name            string                       `bun:"name"`
-	ARN             string                       `bun:"arn"`
-	Live            bool                         `bun:"live"` // found by its name; an executed one only by its ARN
-	Kind            types.ChangeSetType          `bun:"kind"`
-	Status          types.ChangeSetStatus        `bun:"status"`
-	ExecutionStatus types.ExecutionStatus        `bun:"execution_status"` // EXECUTE_IN_PROGRESS: what its operation says
-	Reason          string                       `bun:"reason"`
-	Description     string                       `bun:"description"`
-	ClientToken     string                       `bun:"client_token"`
-	RequestHash     string                       `bun:"request_hash"`
-	Options         store.JSON[changeSetOptions] `bun:"options"`
-	DeploymentID    string                       `bun:"deployment_id"`
-	Plan            store.JSON[plan.Plan]        `bun:"plan" seal:"change_sets.plan"`
-	ParentID        string                       `bun:"parent_id"`
-	RootID          string                       `bun:"root_id"`
-	CreatedAt       store.Time                   `bun:"created_at"`
-	RowVersion      int64                        `bun:"row_version"`
+	ID              string                       `db:"id,pk"`
+	StackID         string                       `db:"stack_id"`
+	Account         string                       `db:"account"`
+	Region          string                       `db:"region"`
+	Name            string                       `db:"name"`
+	ARN             string                       `db:"arn"`
+	Live            bool                         `db:"live"` // found by its name; an executed one only by its ARN
+	Kind            types.ChangeSetType          `db:"kind"`
+	Status          types.ChangeSetStatus        `db:"status"`
+	ExecutionStatus types.ExecutionStatus        `db:"execution_status"` // EXECUTE_IN_PROGRESS: what its operation says
+	Reason          string                       `db:"reason"`
+	Description     string                       `db:"description"`
+	ClientToken     string                       `db:"client_token"`
+	RequestHash     string                       `db:"request_hash"`
+	Options         store.JSON[changeSetOptions] `db:"options"`
+	DeploymentID    string                       `db:"deployment_id"`
+	Plan            store.JSON[plan.Plan]        `db:"plan" seal:"change_sets.plan"`
+	ParentID        string                       `db:"parent_id"`
+	RootID          string                       `db:"root_id"`
+	CreatedAt       store.Time                   `db:"created_at"`
+	RowVersion      int64                        `db:"row_version"`
 }
 
 // creating reports whether the plan of the change set is still being made.
@@ -213,10 +213,8 @@ func (e *Engine) writeSet(ctx context.Context, tx *store.Tx, caller awswire.Call
 			return err
 		}
 	}
-	for _, model := range []any{deployment, row} {
-		if _, err := tx.NewInsert().Model(model).Exec(ctx); err != nil {
-			return fmt.Errorf("write the change set: %w", err)
-		}
+	if err := errors.Join(store.Insert(ctx, tx, deployment), store.Insert(ctx, tx, row)); err != nil {
+		return fmt.Errorf("write the change set: %w", err)
 	}
 	return tx.Wake(ctx, changeSetKind, row.ID, time.Time{})
 }
@@ -231,7 +229,7 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 		return refuse("change-set-again", s.Name, row.Name)
 	}
 	fresh := *s
-	if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, &fresh); err != nil {
 		return fmt.Errorf("write the stack: %w", err)
 	}
 	event := e.stackEvent(s, nil, row.CreatedAt)
@@ -242,7 +240,7 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 // findSet finds a change set by its ARN, or by its name and stack. One that was executed is found only by its
 // ARN, and as long as its stack lives. It returns nil if it does
 // not exist, and an error if the stack does not exist.
-func (e *Engine) findSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
+func (e *Engine) findSet(ctx context.Context, db store.DB, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
 	if strings.HasPrefix(aws.ToString(name), "arn:") {
 		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ? AND stack_id IN (SELECT id FROM stacks WHERE live))",
 			caller.Account, caller.Region, *name, types.ExecutionStatusExecuteInProgress)
@@ -258,7 +256,7 @@ func (e *Engine) findSet(ctx context.Context, db selecting, caller awswire.Calle
 }
 
 // requireSet is findSet with the refusal of a change set that there is not.
-func (e *Engine) requireSet(ctx context.Context, db selecting, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
+func (e *Engine) requireSet(ctx context.Context, db store.DB, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
 	c, err := e.findSet(ctx, db, caller, name, stack)
 	if err == nil && c == nil {
 		err = refuse("change-set-missing", aws.ToString(name))
@@ -314,10 +312,10 @@ func (e *Engine) forgetSets(ctx context.Context, tx *store.Tx, where string, arg
 
 // forgetSet deletes one change set that was not executed.
 func (e *Engine) forgetSet(ctx context.Context, tx *store.Tx, c *changeSetRow) error {
-	if _, err := tx.NewDelete().Model((*deploymentRow)(nil)).Where("id = ?", c.DeploymentID).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM stack_deployments WHERE id = ?", c.DeploymentID); err != nil {
 		return fmt.Errorf("delete the template of a change set: %w", err)
 	}
-	if _, err := tx.NewDelete().Model((*changeSetRow)(nil)).Where("id = ?", c.ID).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM change_sets WHERE id = ?", c.ID); err != nil {
 		return fmt.Errorf("delete a change set: %w", err)
 	}
 	return tx.CancelWake(ctx, changeSetKind, c.ID)

@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -253,10 +254,8 @@ func (e *Engine) writeChildren(ctx context.Context, tx *store.Tx, children []*ch
 			}
 		}
 		row := *child.result.row
-		for _, model := range []any{&row, &c} {
-			if _, err := tx.NewInsert().Model(model).Exec(ctx); err != nil {
-				return fmt.Errorf("write the change set of a nested stack: %w", err)
-			}
+		if err := errors.Join(store.Insert(ctx, tx, &row), store.Insert(ctx, tx, &c)); err != nil {
+			return fmt.Errorf("write the change set of a nested stack: %w", err)
 		}
 		if err := e.writeProblems(ctx, tx, &s, &c, child.result.problems); err != nil {
 			return err
@@ -304,10 +303,10 @@ func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN strin
 		if s == nil {
 			continue
 		}
-		if _, err := tx.NewDelete().Model((*eventRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM stack_events WHERE stack_id = ?", s.ID); err != nil {
 			return fmt.Errorf("delete the events of a nested stack in review: %w", err)
 		}
-		if _, err := tx.NewDelete().Model(s).WherePK().Exec(ctx); err != nil {
+		if err := store.Delete(ctx, tx, s); err != nil {
 			return fmt.Errorf("delete a nested stack in review: %w", err)
 		}
 	}

@@ -169,7 +169,7 @@ func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id st
 		}
 	}
 	if result.row != nil {
-		if _, err := tx.NewUpdate().Model(result.row).Column("processed", "description", "modules", "resources").WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, result.row, "processed", "description", "modules", "resources"); err != nil {
 			return fmt.Errorf("write the processed template: %w", err)
 		}
 	}
@@ -208,7 +208,7 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(status), Phase: phaseEnd, ClientToken: c.ClientToken,
 		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
-	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, op); err != nil {
 		return fmt.Errorf("write the operation of a change set: %w", err)
 	}
 	var events []eventRow

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // DescribeChangeSet shows a change set with its plan.
@@ -82,7 +83,8 @@ func (e *Engine) ListChangeSets(ctx context.Context, caller awswire.Caller, in *
 		return nil, err
 	}
 	var rows []changeSetRow
-	err = db.NewSelect().Model(&rows).ExcludeColumn("plan").Where("stack_id = ? AND live", s.ID).OrderExpr("created_at, id").Scan(ctx)
+	err = store.Query(ctx, db, &rows, "SELECT "+store.Columns[changeSetRow]("plan")+" FROM change_sets WHERE stack_id = ? AND live ORDER BY created_at, id",
+		s.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list change sets: %w", err)
 	}

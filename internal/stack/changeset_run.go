@@ -190,8 +190,8 @@ func (e *Engine) plannedMain(ctx context.Context, s *stackRow, op *operationRow,
 
 // obsolete marks the change sets of a stack that something else has changed.
 func (e *Engine) obsolete(ctx context.Context, tx *store.Tx, stackID string) error {
-	_, err := tx.NewUpdate().Model((*changeSetRow)(nil)).Set("execution_status = ?", types.ExecutionStatusObsolete).Set("row_version = row_version + 1").
-		Where("stack_id = ? AND live AND status <> ?", stackID, types.ChangeSetStatusFailed).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "UPDATE change_sets SET execution_status = ?, row_version = row_version + 1 WHERE stack_id = ? AND live AND status <> ?",
+		types.ExecutionStatusObsolete, stackID, types.ChangeSetStatusFailed)
 	if err != nil {
 		return fmt.Errorf("mark change sets obsolete: %w", err)
 	}
@@ -199,13 +199,13 @@ func (e *Engine) obsolete(ctx context.Context, tx *store.Tx, stackID string) err
 }
 
 // operationOf is the operation that executed a change set, nil if it was not executed.
-func operationOf(ctx context.Context, db selecting, c *changeSetRow) (*operationRow, error) {
+func operationOf(ctx context.Context, db store.DB, c *changeSetRow) (*operationRow, error) {
 	return oneRow[operationRow](ctx, db, "stack_id = ? AND change_set_id = ? AND kind <> ?", c.StackID, c.ARN, types.OperationTypeCreateChangeset)
 }
 
 // executionOf is the execution status of a change set: of one that was executed, what became
 // of its operation.
-func executionOf(ctx context.Context, db selecting, c *changeSetRow) (types.ExecutionStatus, error) {
+func executionOf(ctx context.Context, db store.DB, c *changeSetRow) (types.ExecutionStatus, error) {
 	if !c.executed() {
 		return c.ExecutionStatus, nil
 	}

@@ -58,7 +58,7 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 		case err != nil:
 			return err
 		case taken == nil:
-			if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+			if err := store.Insert(ctx, tx, &fresh); err != nil {
 				return fmt.Errorf("write the stack: %w", err)
 			}
 		case taken.ID != s.ID || taken.Status != types.StackStatusReviewInProgress:
@@ -182,7 +182,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	settings.LastOperations = latest(settings.LastOperations, op)
 	if d := in.deployment; d != nil {
 		if !d.CreatedAt.IsZero() {
-			if _, err := tx.NewInsert().Model(d).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
+			if _, err := store.InsertOr(ctx, tx, "ON CONFLICT (id) DO NOTHING", d); err != nil {
 				return "", fmt.Errorf("write the deployment: %w", err)
 			}
 		}
@@ -191,7 +191,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	op.DeploymentID = s.DeploymentID
 	reason := cmp.Or(in.reason, reasonUserInitiated)
 	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, store.JSONOf(settings)
-	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, op); err != nil {
 		return "", fmt.Errorf("write the operation: %w", err)
 	}
 	if err := store.Swap(ctx, tx, s, &s.RowVersion); err != nil {
@@ -232,13 +232,13 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 }
 
 // liveStack finds the live stack of a name, nil if it does not exist.
-func liveStack(ctx context.Context, db selecting, caller awswire.Caller, name string) (*stackRow, error) {
+func liveStack(ctx context.Context, db store.DB, caller awswire.Caller, name string) (*stackRow, error) {
 	return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", caller.Account, caller.Region, name)
 }
 
 // findStack finds a stack by its name or ARN: deleted ones only by their ARN. It returns nil
 // if it does not exist.
-func findStack(ctx context.Context, db selecting, caller awswire.Caller, nameOrARN string) (*stackRow, error) {
+func findStack(ctx context.Context, db store.DB, caller awswire.Caller, nameOrARN string) (*stackRow, error) {
 	if isARN(nameOrARN) {
 		return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND arn = ?", caller.Account, caller.Region, nameOrARN)
 	}
@@ -246,7 +246,7 @@ func findStack(ctx context.Context, db selecting, caller awswire.Caller, nameOrA
 }
 
 // requireStack is findStack with the refusal of the table if there is no such stack.
-func requireStack(ctx context.Context, db selecting, caller awswire.Caller, nameOrARN *string, refusal string) (*stackRow, error) {
+func requireStack(ctx context.Context, db store.DB, caller awswire.Caller, nameOrARN *string, refusal string) (*stackRow, error) {
 	if aws.ToString(nameOrARN) == "" {
 		return nil, refuse("name-required")
 	}

@@ -41,7 +41,7 @@ func (e *Engine) declared(ctx context.Context, deploymentID string) (map[string]
 		return nil, nil
 	}
 	var rows []deploymentRow
-	err := e.store.Read().NewSelect().Model(&rows).Column("resources").Where("id = ?", deploymentID).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT resources FROM stack_deployments WHERE id = ?", deploymentID)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -7,15 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
-
-// selecting reads rows: the database, or a transaction.
-type selecting = bun.IDB
 
 // pageSize is how many entries an answer has at most.
 const pageSize = 100
@@ -55,8 +52,8 @@ func (e *Engine) DescribeStacks(ctx context.Context, caller awswire.Caller, in *
 		if err != nil {
 			return nil, err
 		}
-		err = e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ? AND live", caller.Account, caller.Region).
-			OrderExpr("created_at DESC, id").Offset(from).Limit(pageSize + 1).Scan(ctx)
+		err = store.List(ctx, e.store.Read(), &rows, "WHERE account = ? AND region = ? AND live ORDER BY created_at DESC, id LIMIT ? OFFSET ?",
+			caller.Account, caller.Region, pageSize+1, from)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +82,8 @@ func (e *Engine) deploymentsOf(ctx context.Context, rows []stackRow) (map[string
 		return out, nil
 	}
 	var found []deploymentRow
-	err := e.store.Read().NewSelect().Model(&found).ExcludeColumn("original", "processed", "modules", "resources").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &found, "SELECT "+store.Columns[deploymentRow]("original", "processed", "modules", "resources")+" FROM stack_deployments WHERE id IN (?)",
+		store.In(ids))
 	for i := range found {
 		out[found[i].ID] = &found[i]
 	}
@@ -192,11 +190,12 @@ func (e *Engine) ListStacks(ctx context.Context, caller awswire.Caller, in *clou
 		return nil, err
 	}
 	var rows []stackRow
-	query := e.store.Read().NewSelect().Model(&rows).Where("account = ? AND region = ?", caller.Account, caller.Region)
+	var where store.Where
+	where.And("account = ? AND region = ?", caller.Account, caller.Region)
 	if len(in.StackStatusFilter) > 0 {
-		query = query.Where("status IN (?)", bun.List(in.StackStatusFilter))
+		where.And("status IN (?)", store.In(in.StackStatusFilter))
 	}
-	if err := query.OrderExpr("created_at DESC, id").Offset(from).Limit(pageSize + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, where.Clause()+" ORDER BY created_at DESC, id LIMIT ? OFFSET ?", append(where.Args, pageSize+1, from)...); err != nil {
 		return nil, err
 	}
 	out := &cloudformation.ListStacksOutput{StackSummaries: []types.StackSummary{}}

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -21,39 +20,39 @@ import (
 // A detectionRow is one run of drift detection on a stack. A wake-up makes it; what was
 // interrupted is made anew, as reading changes nothing.
 type detectionRow struct {
-	bun.BaseModel `bun:"table:stack_drift_detections,alias:dd"`
+	store.Row `db:"stack_drift_detections AS dd"`
 
-	ID          string                          `bun:"id,pk"`
-	StackID     string                          `bun:"stack_id"`
-	Account     string                          `bun:"account"`
-	Region      string                          `bun:"region"`
-	Status      types.StackDriftDetectionStatus `bun:"status"`
-	Reason      string                          `bun:"reason"`
-	StackStatus types.StackDriftStatus          `bun:"stack_status"`
-	Drifted     int64                           `bun:"drifted"`
-	Resources   store.JSON[[]string]            `bun:"resources"` // logical ids, none for all
-	Caller      string                          `bun:"caller"`    // access key id
-	StartedAt   store.Time                      `bun:"started_at"`
-	EndedAt     store.Time                      `bun:"ended_at"`
-	RowVersion  int64                           `bun:"row_version"`
+	ID          string                          `db:"id,pk"`
+	StackID     string                          `db:"stack_id"`
+	Account     string                          `db:"account"`
+	Region      string                          `db:"region"`
+	Status      types.StackDriftDetectionStatus `db:"status"`
+	Reason      string                          `db:"reason"`
+	StackStatus types.StackDriftStatus          `db:"stack_status"`
+	Drifted     int64                           `db:"drifted"`
+	Resources   store.JSON[[]string]            `db:"resources"` // logical ids, none for all
+	Caller      string                          `db:"caller"`    // access key id
+	StartedAt   store.Time                      `db:"started_at"`
+	EndedAt     store.Time                      `db:"ended_at"`
+	RowVersion  int64                           `db:"row_version"`
 }
 
 // A driftRow is what the latest detection found of a resource.
 type driftRow struct {
-	bun.BaseModel `bun:"table:stack_resource_drifts,alias:rd"`
+	store.Row `db:"stack_resource_drifts AS rd"`
 
-	StackID     string                                 `bun:"stack_id,pk"`
-	LogicalID   string                                 `bun:"logical_id,pk"`
-	PhysicalID  string                                 `bun:"physical_id"`
-	Type        string                                 `bun:"type"`
-	Status      types.StackResourceDriftStatus         `bun:"status"`
-	Reason      string                                 `bun:"reason"`
-	Expected    string                                 `bun:"expected"` // JSON, secrets masked
-	Actual      string                                 `bun:"actual"`
-	Differences store.JSON[[]types.PropertyDifference] `bun:"differences"`
-	CheckedAt   store.Time                             `bun:"checked_at"`
+	StackID     string                                 `db:"stack_id,pk"`
+	LogicalID   string                                 `db:"logical_id,pk"`
+	PhysicalID  string                                 `db:"physical_id"`
+	Type        string                                 `db:"type"`
+	Status      types.StackResourceDriftStatus         `db:"status"`
+	Reason      string                                 `db:"reason"`
+	Expected    string                                 `db:"expected"` // JSON, secrets masked
+	Actual      string                                 `db:"actual"`
+	Differences store.JSON[[]types.PropertyDifference] `db:"differences"`
+	CheckedAt   store.Time                             `db:"checked_at"`
 
-	Module *types.ModuleInfo `bun:"-"` // for what is shown
+	Module *types.ModuleInfo `db:"-"` // for what is shown
 }
 
 // driftKind is the kind of wake-up that detects the drift of a stack.
@@ -92,12 +91,13 @@ func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in
 		if running != nil {
 			return refuse("drift-running", s.ARN)
 		}
-		if _, err := tx.NewDelete().Model((*detectionRow)(nil)).Where("stack_id = ? AND ended_at < ?", s.ID, store.At(row.StartedAt.Add(-keepDetections))).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM stack_drift_detections WHERE stack_id = ? AND ended_at < ?",
+			s.ID, store.At(row.StartedAt.Add(-keepDetections))); err != nil {
 			return fmt.Errorf("forget old detections: %w", err)
 		}
 		fresh := *row
 		fresh.StackID = s.ID
-		if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, &fresh); err != nil {
 			return fmt.Errorf("write the detection: %w", err)
 		}
 		return tx.Wake(ctx, driftKind, row.ID, time.Time{})
@@ -113,7 +113,7 @@ func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in
 }
 
 // stackToDetect finds a stack whose drift can be detected now.
-func (e *Engine) stackToDetect(ctx context.Context, db selecting, caller awswire.Caller, name *string) (*stackRow, error) {
+func (e *Engine) stackToDetect(ctx context.Context, db store.DB, caller awswire.Caller, name *string) (*stackRow, error) {
 	s, err := requireStack(ctx, db, caller, name, "missing")
 	if err == nil && !slices.Contains(detectable, s.Status) {
 		err = refuse("drift-state", s.Status)
@@ -219,7 +219,7 @@ func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []drif
 		}
 		current = append(current, f)
 		information := store.JSONOf(types.StackResourceDriftInformation{StackResourceDriftStatus: f.Status, LastCheckTimestamp: &f.CheckedAt.Time})
-		if _, err := tx.NewUpdate().Model((*resourceRow)(nil)).Set("drift = ?", information).Where("stack_id = ? AND logical_id = ?", stackID, f.LogicalID).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "UPDATE stack_resources SET drift = ? WHERE stack_id = ? AND logical_id = ?", information, stackID, f.LogicalID); err != nil {
 			return fmt.Errorf("write the drift of a resource: %w", err)
 		}
 	}
@@ -310,7 +310,7 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 }
 
 // currentDrifts reads what detections found of the resources that a stack has now.
-func currentDrifts(ctx context.Context, db selecting, s *stackRow) ([]driftRow, error) {
+func currentDrifts(ctx context.Context, db store.DB, s *stackRow) ([]driftRow, error) {
 	rows, err := allRows[driftRow](ctx, db, "logical_id",
 		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
 	if err != nil {

@@ -154,7 +154,7 @@ func adoptLive(ctx context.Context, tx *store.Tx, s *stackRow, planned *plan.Pla
 		} else {
 			x.Properties, x.Model = store.JSONOf(c.Live.Properties), store.JSONOf(c.Live.Model)
 		}
-		if _, err := tx.NewUpdate().Model(x).Column("physical_id", "properties", "model", "status").WherePK().Exec(ctx); err != nil {
+		if err := store.Update(ctx, tx, x, "physical_id", "properties", "model", "status"); err != nil {
 			return fmt.Errorf("adopt the state of a resource: %w", err)
 		}
 	}

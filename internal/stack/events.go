@@ -11,6 +11,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // DescribeStackEvents returns the events of a stack, the newest first.
@@ -24,11 +25,12 @@ func (e *Engine) DescribeStackEvents(ctx context.Context, caller awswire.Caller,
 		return nil, err
 	}
 	var rows []eventRow
-	query := e.store.Read().NewSelect().Model(&rows).Where("stack_id = ? AND kind = ?", s.ID, eventProgress)
+	var where store.Where
+	where.And("stack_id = ? AND kind = ?", s.ID, eventProgress)
 	if before > 0 {
-		query = query.Where("seq < ?", before) // events that come meanwhile move nothing
+		where.And("seq < ?", before) // events that come meanwhile move nothing
 	}
-	if err := query.OrderExpr("seq DESC").Limit(pageSize + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, where.Clause()+" ORDER BY seq DESC LIMIT ?", append(where.Args, pageSize+1)...); err != nil {
 		return nil, err
 	}
 	out := &cloudformation.DescribeStackEventsOutput{StackEvents: []types.StackEvent{}}

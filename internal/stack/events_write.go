@@ -34,7 +34,7 @@ func (e *Engine) insertEvents(ctx context.Context, tx *store.Tx, events ...event
 	if err := e.notify(ctx, tx, events); err != nil {
 		return err
 	}
-	if err := store.Insert(ctx, tx, events); err != nil {
+	if err := store.Insert(ctx, tx, store.Pointers(events)...); err != nil {
 		return fmt.Errorf("append events: %w", err)
 	}
 	return nil

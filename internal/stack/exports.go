@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -18,20 +17,18 @@ import (
 
 // An Export is a value that a stack exports.
 type Export struct {
-	Name  string `bun:"name"`
-	Value string `bun:"value" seal:"stack_exports.value"`
-	ARN   string `bun:"arn"` // of the stack
+	Name  string `db:"name"`
+	Value string `db:"value" seal:"stack_exports.value"`
+	ARN   string `db:"arn"` // of the stack
 }
 
 // exportsOf selects exports with the stacks that they are of.
-func exportsOf(db selecting, where string, args ...any) *bun.SelectQuery {
-	return db.NewSelect().TableExpr("stack_exports AS x").Join("JOIN stacks AS s ON s.id = x.stack_id").ColumnExpr("x.name, x.value, s.arn").Where(where, args...)
-}
+const exportsOf = "SELECT x.name, x.value, s.arn FROM stack_exports AS x JOIN stacks AS s ON s.id = x.stack_id WHERE x.account = ? AND x.region = ?"
 
 // Export returns what a place has under the name of an export, nil if none but stacks with the ids exports it.
-func (e *Engine) Export(ctx context.Context, db selecting, place awswire.Place, name string, but ...string) (*Export, error) {
+func (e *Engine) Export(ctx context.Context, db store.DB, place awswire.Place, name string, but ...string) (*Export, error) {
 	var rows []Export
-	err := exportsOf(db, "x.account = ? AND x.region = ? AND x.name = ? AND x.stack_id NOT IN (?)", place.Account, place.Region, name, bun.List(but)).Scan(ctx, &rows)
+	err := store.Query(ctx, db, &rows, exportsOf+" AND x.name = ? AND x.stack_id NOT IN (?)", place.Account, place.Region, name, store.In(but))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -45,7 +42,7 @@ func (e *Engine) ListExports(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	var rows []Export
-	err = exportsOf(e.store.Read(), "x.account = ? AND x.region = ?", caller.Account, caller.Region).OrderExpr("x.name").Offset(from).Limit(pageSize+1).Scan(ctx, &rows)
+	err = store.Query(ctx, e.store.Read(), &rows, exportsOf+" ORDER BY x.name LIMIT ? OFFSET ?", caller.Account, caller.Region, pageSize+1, from)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +121,11 @@ func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOu
 
 // ExportsInUse returns which export of a stack cannot become what it is to be after, "" if all can: a stack
 // imports it that is not one of those with the ids.
-func (e *Engine) ExportsInUse(ctx context.Context, db selecting, m *Member, after map[string]string, but ...string) (problem string, err error) {
+func (e *Engine) ExportsInUse(ctx context.Context, db store.DB, m *Member, after map[string]string, but ...string) (problem string, err error) {
 	return exportsInUse(ctx, db, m.ID, after, but...)
 }
 
-func exportsInUse(ctx context.Context, db selecting, stackID string, after map[string]string, but ...string) (problem string, err error) {
+func exportsInUse(ctx context.Context, db store.DB, stackID string, after map[string]string, but ...string) (problem string, err error) {
 	before, err := allRows[exportRow](ctx, db, "name", "stack_id = ?", stackID)
 	if err != nil {
 		return "", err
@@ -176,10 +173,10 @@ func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bo
 }
 
 // importers are the names of the stacks that import an export, sorted, but those with the ids.
-func importers(ctx context.Context, db selecting, place awswire.Place, name string, but ...string) ([]string, error) {
+func importers(ctx context.Context, db store.DB, place awswire.Place, name string, but ...string) ([]string, error) {
 	var names []string
-	err := db.NewSelect().TableExpr("stack_imports AS i").Join("JOIN stacks AS s ON s.id = i.stack_id").ColumnExpr("s.name").
-		Where("i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id NOT IN (?)", place.Account, place.Region, name, bun.List(but)).OrderExpr("s.name").Scan(ctx, &names)
+	err := store.Query(ctx, db, &names, "SELECT s.name FROM stack_imports AS i JOIN stacks AS s ON s.id = i.stack_id WHERE i.account = ? AND i.region = ? AND i.name = ? AND i.stack_id NOT IN (?) ORDER BY s.name",
+		place.Account, place.Region, name, store.In(but))
 	if err != nil {
 		return nil, fmt.Errorf("read the imports of %s: %w", name, err)
 	}
@@ -188,7 +185,7 @@ func importers(ctx context.Context, db selecting, place awswire.Place, name stri
 
 // forgetExports deletes the exports of a stack.
 func forgetExports(ctx context.Context, tx *store.Tx, s *stackRow) error {
-	if _, err := tx.NewDelete().Model((*exportRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM stack_exports WHERE stack_id = ?", s.ID); err != nil {
 		return fmt.Errorf("replace the exports: %w", err)
 	}
 	return nil
@@ -203,7 +200,7 @@ func writeExports(ctx context.Context, tx *store.Tx, s *stackRow, outputs []stac
 		}
 	}
 	slices.SortFunc(rows, func(a, b exportRow) int { return strings.Compare(a.Name, b.Name) })
-	if err := store.Insert(ctx, tx, rows); err != nil {
+	if err := store.Insert(ctx, tx, store.Pointers(rows)...); err != nil {
 		return fmt.Errorf("write the exports: %w", err)
 	}
 	return nil
@@ -228,14 +225,14 @@ func (r *run) commitImports(ctx context.Context, tx *store.Tx) error {
 
 // replaceImports writes which exports a stack uses.
 func replaceImports(ctx context.Context, tx *store.Tx, s *stackRow, names []string) error {
-	if _, err := tx.NewDelete().Model((*importRow)(nil)).Where("stack_id = ?", s.ID).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM stack_imports WHERE stack_id = ?", s.ID); err != nil {
 		return fmt.Errorf("replace the imports: %w", err)
 	}
 	rows := make([]importRow, len(names))
 	for i, name := range names {
 		rows[i] = importRow{Account: s.Account, Region: s.Region, Name: name, StackID: s.ID}
 	}
-	if err := store.Insert(ctx, tx, rows); err != nil {
+	if err := store.Insert(ctx, tx, store.Pointers(rows)...); err != nil {
 		return fmt.Errorf("write the imports: %w", err)
 	}
 	return nil

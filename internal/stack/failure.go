@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -74,12 +73,12 @@ func (e *Engine) Failures(ctx context.Context, place awswire.Place, name string)
 // that was requested later.
 func (e *Engine) blamed(ctx context.Context, s *stackRow, until store.Time) ([]operationRow, error) {
 	var rows []operationRow
-	query := e.store.Read().NewSelect().Model(&rows).Where("o.stack_id = ? AND o.kind <> ?", s.ID, types.OperationTypeCreateChangeset).
-		OrderExpr("o.started_at DESC, o.id DESC").Limit(2)
+	var where store.Where
+	where.And("stack_id = ? AND kind <> ?", s.ID, types.OperationTypeCreateChangeset)
 	if !until.IsZero() {
-		query = query.Where("o.started_at <= ?", until)
+		where.And("started_at <= ?", until)
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, where.Clause()+" ORDER BY started_at DESC, id DESC LIMIT 2", where.Args...); err != nil {
 		return nil, fmt.Errorf("read the latest operations: %w", err)
 	}
 	if len(rows) == 0 {
@@ -146,8 +145,8 @@ func (e *Engine) failure(ctx context.Context, s *stackRow, op *operationRow, dep
 // consequences of others.
 func (e *Engine) failedEvents(ctx context.Context, s *stackRow, op *operationRow) ([]eventRow, error) {
 	var rows []eventRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ? AND e.operation_id = ?", s.ID, op.ID).
-		Where("(e.status LIKE '%!_FAILED' ESCAPE '!' OR e.kind = ?)", eventValidation).OrderExpr("e.seq").Limit(maxFailures).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[eventRow]("properties")+" FROM stack_events AS e WHERE e.stack_id = ? AND e.operation_id = ? AND (e.status LIKE '%!_FAILED' ESCAPE '!' OR e.kind = ?) ORDER BY e.seq LIMIT ?",
+		s.ID, op.ID, eventValidation, maxFailures)
 	if err != nil {
 		return nil, fmt.Errorf("read the failures of an operation: %w", err)
 	}
@@ -167,10 +166,8 @@ func (e *Engine) ownFailure(ctx context.Context, s *stackRow, op *operationRow) 
 		return nil, err
 	}
 	var rows []eventRow
-	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ? AND e.physical_id = ?", s.ID, s.ARN).
-		Where("e.operation_id IN (?)", bun.List(ids)).Where("e.reason NOT IN ('', ?)", reasonUserInitiated).
-		Where("(e.status LIKE '%!_FAILED' ESCAPE '!' OR e.status LIKE '%ROLLBACK!_IN!_PROGRESS' ESCAPE '!' OR e.status = ?)", types.StackStatusDeleteInProgress).
-		OrderExpr("e.seq").Limit(1).Scan(ctx)
+	err = store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[eventRow]("properties")+" FROM stack_events AS e WHERE e.stack_id = ? AND e.physical_id = ? AND e.operation_id IN (?) AND e.reason NOT IN ('', ?) AND (e.status LIKE '%!_FAILED' ESCAPE '!' OR e.status LIKE '%ROLLBACK!_IN!_PROGRESS' ESCAPE '!' OR e.status = ?) ORDER BY e.seq LIMIT 1",
+		s.ID, s.ARN, store.In(ids), reasonUserInitiated, types.StackStatusDeleteInProgress)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -180,8 +177,8 @@ func (e *Engine) ownFailure(ctx context.Context, s *stackRow, op *operationRow) 
 // withRollbacks returns the ids of an operation and of those that undo it.
 func (e *Engine) withRollbacks(ctx context.Context, op *operationRow) ([]string, error) {
 	var later []operationRow
-	err := e.store.Read().NewSelect().Model(&later).Where("o.stack_id = ? AND o.started_at >= ? AND o.id <> ?", op.StackID, op.StartedAt, op.ID).
-		OrderExpr("o.started_at, o.id").Limit(maxOperations).Scan(ctx)
+	err := store.List(ctx, e.store.Read(), &later, "WHERE o.stack_id = ? AND o.started_at >= ? AND o.id <> ? ORDER BY o.started_at, o.id LIMIT ?",
+		op.StackID, op.StartedAt, op.ID, maxOperations)
 	ids := []string{op.ID}
 	for i := range later {
 		if later[i].Options.Get().Undoes == op.ID {
@@ -194,8 +191,8 @@ func (e *Engine) withRollbacks(ctx context.Context, op *operationRow) ([]string,
 // refusals are the messages of the hooks that refused a resource or the stack in an operation.
 func (e *Engine) refusals(ctx context.Context, s *stackRow, op *operationRow, logicalID string) ([]Refusal, error) {
 	var rows []eventRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ? AND e.operation_id = ? AND e.logical_id = ?", s.ID, op.ID, logicalID).
-		OrderExpr("e.seq").Limit(maxFailures).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[eventRow]("properties")+" FROM stack_events AS e WHERE e.stack_id = ? AND e.operation_id = ? AND e.logical_id = ? ORDER BY e.seq LIMIT ?",
+		s.ID, op.ID, logicalID, maxFailures)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a resource: %w", err)
 	}
@@ -237,8 +234,8 @@ type StackOperation struct {
 func (e *Engine) LatestOperations(ctx context.Context, place awswire.Place, limit int) ([]StackOperation, error) {
 	var rows []operationRow
 	db := e.store.Read()
-	err := db.NewSelect().Model(&rows).Where("o.stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND parent_id = '')", place.Account, place.Region).
-		Where("o.kind <> ?", types.OperationTypeCreateChangeset).OrderExpr("o.started_at DESC, o.id DESC").Limit(int64(2 * limit)).Scan(ctx)
+	err := store.List(ctx, db, &rows, "WHERE o.stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND parent_id = '') AND o.kind <> ? ORDER BY o.started_at DESC, o.id DESC LIMIT ?",
+		place.Account, place.Region, types.OperationTypeCreateChangeset, 2*limit)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -246,7 +243,7 @@ func (e *Engine) LatestOperations(ctx context.Context, place awswire.Place, limi
 	for i := range rows {
 		ids[i] = rows[i].StackID
 	}
-	stacks, err := allRows[stackRow](ctx, db, "id", "id IN (?)", bun.List(ids))
+	stacks, err := allRows[stackRow](ctx, db, "id", "id IN (?)", store.In(ids))
 	if err != nil {
 		return nil, err
 	}

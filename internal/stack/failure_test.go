@@ -222,7 +222,7 @@ func TestLatestOperations(t *testing.T) {
 func (g *rig) unreadable() {
 	g.t.Helper()
 	err := g.store.Change(g.t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model((*deploymentRow)(nil)).Set("processed = '{'").Where("1 = 1").Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE stack_deployments SET processed = '{' WHERE 1 = 1")
 		return err
 	})
 	if err != nil {

@@ -252,7 +252,7 @@ func TestUnreadableColumn(t *testing.T) {
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.expectStatus(g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))}), types.StackStatusCreateComplete, "")
 		err := g.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE stack_resources SET origin = '{'")
+			_, err := store.Exec(ctx, tx, "UPDATE stack_resources SET origin = '{'")
 			return err
 		})
 		if err != nil {

@@ -111,7 +111,7 @@ func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeS
 		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: phaseEnd, ClientToken: c.ClientToken,
 		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
-	if _, err := tx.NewInsert().Model(op).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, op); err != nil {
 		return fmt.Errorf("write the operation of a change set: %w", err)
 	}
 	var events []eventRow

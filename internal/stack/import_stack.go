@@ -55,7 +55,7 @@ func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input planInput, 
 	case !slices.Contains(updatable, child.Status):
 		return refuse("state", child.ARN, child.Status).Message, nil
 	}
-	children, err := e.store.Read().NewSelect().Model((*stackRow)(nil)).Where("parent_id = ? AND live", child.ARN).Exists(ctx)
+	children, err := store.Exists(ctx, e.store.Read(), "FROM stacks WHERE parent_id = ? AND live", child.ARN)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("look for nested stacks: %w", err)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
@@ -156,7 +154,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		delete(r.read.cleanup, id)
 	}
 	for part := range slices.Chunk(ids, 500) {
-		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, bun.List(part))
+		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, store.In(part))
 		if err != nil {
 			return err
 		}
@@ -168,7 +166,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		return r.readCleanup(ctx, tx, "stack_id = ?", r.op.StackID)
 	}
 	for part := range slices.Chunk(cleanup, 500) {
-		if err := r.readCleanup(ctx, tx, "id IN (?)", bun.List(part)); err != nil {
+		if err := r.readCleanup(ctx, tx, "id IN (?)", store.In(part)); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func (e *Engine) MemberNamed(ctx context.Context, caller awswire.Caller, name st
 }
 
 // Member returns the stack with an id, nil if it does not exist.
-func (e *Engine) Member(ctx context.Context, db selecting, id string) (*Member, error) {
+func (e *Engine) Member(ctx context.Context, db store.DB, id string) (*Member, error) {
 	s, err := oneRow[stackRow](ctx, db, "id = ?", id)
 	return memberOf(s), err
 }
@@ -88,7 +88,7 @@ func (e *Engine) WriteMember(ctx context.Context, tx *store.Tx, m *Member) (*Mem
 		return memberOf(taken), err
 	}
 	fresh := *m.row
-	if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, &fresh); err != nil {
 		return nil, fmt.Errorf("write the stack: %w", err)
 	}
 	return m, e.insertEvents(ctx, tx, e.stackEvent(&fresh, nil, e.now()))
@@ -119,7 +119,7 @@ func (e *Engine) NewDraft(m *Member, text string, at store.Time) *Draft {
 
 // InsertDraft writes a new draft.
 func (e *Engine) InsertDraft(ctx context.Context, tx *store.Tx, d *Draft) error {
-	if _, err := tx.NewInsert().Model(d.row).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, d.row); err != nil {
 		return fmt.Errorf("write the template: %w", err)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (e *Engine) LoadDraft(ctx context.Context, m *Member, id string) (*Draft, e
 
 // UpdateDraft writes a draft as it was accepted.
 func (e *Engine) UpdateDraft(ctx context.Context, tx *store.Tx, d *Draft) error {
-	if _, err := tx.NewUpdate().Model(d.row).WherePK().Exec(ctx); err != nil {
+	if err := store.Update(ctx, tx, d.row); err != nil {
 		return fmt.Errorf("write the processed template: %w", err)
 	}
 	return nil
@@ -202,7 +202,7 @@ func (e *Engine) UpdateDraft(ctx context.Context, tx *store.Tx, d *Draft) error 
 
 // ForgetDraft deletes a draft that was not accepted.
 func (e *Engine) ForgetDraft(ctx context.Context, tx *store.Tx, id string) error {
-	if _, err := tx.NewDelete().Model((*deploymentRow)(nil)).Where("id = ?", id).Exec(ctx); err != nil {
+	if _, err := store.Exec(ctx, tx, "DELETE FROM stack_deployments WHERE id = ?", id); err != nil {
 		return fmt.Errorf("forget a template: %w", err)
 	}
 	return nil

@@ -81,12 +81,12 @@ func modulesOf(t *template.Template) store.JSON[map[string]*types.ModuleInfo] {
 }
 
 // currentModules returns the modules that the resources of a stack's template come from.
-func currentModules(ctx context.Context, db selecting, s *stackRow) (map[string]*types.ModuleInfo, error) {
+func currentModules(ctx context.Context, db store.DB, s *stackRow) (map[string]*types.ModuleInfo, error) {
 	if s.DeploymentID == "" {
 		return nil, nil
 	}
 	var rows []deploymentRow
-	err := db.NewSelect().Model(&rows).Column("modules").Where("id = ?", s.DeploymentID).Scan(ctx)
+	err := store.Query(ctx, db, &rows, "SELECT modules FROM stack_deployments WHERE id = ?", s.DeploymentID)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -191,8 +191,8 @@ func moveResources(ctx context.Context, tx *store.Tx, movers []*mover, moves []M
 		moved[i] = *x
 		delete(from.resources, m.Source)
 		from.resource(m.Source, m, x.Shown, types.ResourceStatusExportInProgress, types.ResourceStatusExportComplete)
-		for _, model := range []any{(*driftRow)(nil), (*signalRow)(nil)} {
-			if _, err := tx.NewDelete().Model(model).Where("stack_id = ? AND logical_id = ?", x.StackID, m.Source).Exec(ctx); err != nil {
+		for _, table := range []string{"stack_resource_drifts", "stack_signals"} {
+			if _, err := store.Exec(ctx, tx, "DELETE FROM "+table+" WHERE stack_id = ? AND logical_id = ?", x.StackID, m.Source); err != nil {
 				return fmt.Errorf("take a resource out of its stack: %w", err)
 			}
 		}

@@ -109,8 +109,8 @@ func (e *Engine) failureOf(ctx context.Context, s *stackRow) (string, error) {
 		return s.Reason, nil
 	}
 	var rows []eventRow
-	err := e.store.Read().NewSelect().Model(&rows).Column("reason").OrderExpr("seq DESC").Limit(1).
-		Where("stack_id = ? AND physical_id = ? AND status IN (?, ?)", s.ID, s.ARN, types.StackStatusRollbackInProgress, types.StackStatusUpdateRollbackInProgress).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT reason FROM stack_events WHERE stack_id = ? AND physical_id = ? AND status IN (?, ?) ORDER BY seq DESC LIMIT 1",
+		s.ID, s.ARN, types.StackStatusRollbackInProgress, types.StackStatusUpdateRollbackInProgress)
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}
@@ -300,7 +300,7 @@ func (e *Engine) createNested(ctx context.Context, request operation.Request, na
 		case err != nil:
 			return err
 		case taken == nil:
-			if _, err := tx.NewInsert().Model(&fresh).Exec(ctx); err != nil {
+			if err := store.Insert(ctx, tx, &fresh); err != nil {
 				return fmt.Errorf("write the nested stack: %w", err)
 			}
 		case taken.ID != s.ID || taken.Status != types.StackStatusReviewInProgress:

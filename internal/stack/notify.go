@@ -17,11 +17,11 @@ const notificationSubject = "AWS CloudFormation Notification"
 
 // A notified is a stack whose events go to topics.
 type notified struct {
-	Account          string               `bun:"account"`
-	Region           string               `bun:"region"`
-	Name             string               `bun:"name"`
-	ARN              string               `bun:"arn"`
-	NotificationARNs store.JSON[[]string] `bun:"notification_arns"`
+	Account          string               `db:"account"`
+	Region           string               `db:"region"`
+	Name             string               `db:"name"`
+	ARN              string               `db:"arn"`
+	NotificationARNs store.JSON[[]string] `db:"notification_arns"`
 }
 
 // notify sends events to the topics of their stack, if the transaction commits: those of the deployment
@@ -62,9 +62,8 @@ func (e *Engine) notify(ctx context.Context, tx *store.Tx, events []eventRow) er
 // findNotified returns the stack of an event, nil if its events go nowhere.
 func findNotified(ctx context.Context, tx *store.Tx, event *eventRow) (*notified, error) {
 	var rows []notified
-	err := tx.NewRaw(`SELECT s.account, s.region, s.name, s.arn, d.notification_arns FROM stacks s
-		JOIN stack_deployments d ON d.id = COALESCE((SELECT o.deployment_id FROM stack_operations o WHERE o.id = ? AND o.deployment_id <> ''), s.deployment_id)
-		WHERE s.id = ? AND d.notification_arns NOT IN ('', '[]')`, event.OperationID, event.StackID).Scan(ctx, &rows)
+	err := store.Query(ctx, tx, &rows, "SELECT s.account, s.region, s.name, s.arn, d.notification_arns FROM stacks s\n\t\tJOIN stack_deployments d ON d.id = COALESCE((SELECT o.deployment_id FROM stack_operations o WHERE o.id = ? AND o.deployment_id <> ''), s.deployment_id)\n\t\tWHERE s.id = ? AND d.notification_arns NOT IN ('', '[]')",
+		event.OperationID, event.StackID)
 	if err != nil {
 		return nil, fmt.Errorf("look up the topics of a stack: %w", err)
 	}

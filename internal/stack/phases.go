@@ -292,8 +292,7 @@ func (r *run) beginRollback(t transition) {
 	if r.writes.begun {
 		// An operation that starts and ends in one transaction is written once.
 		r.writes.after = append(r.writes.after, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.NewInsert().Model(old).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, old)
 		})
 	} else {
 		r.writes.ended = append(r.writes.ended, old)
@@ -366,8 +365,8 @@ func (r *run) forgetSteps() {
 // deleteStack frees the name of the stack and what it exported.
 func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 	r.stack.Live, r.stack.DeletedAt, r.stack.ChangeSetID = false, r.now, ""
-	for _, model := range []any{(*exportRow)(nil), (*importRow)(nil), (*signalRow)(nil), (*driftRow)(nil)} {
-		if _, err := tx.NewDelete().Model(model).Where("stack_id = ?", r.stack.ID).Exec(ctx); err != nil {
+	for _, table := range []string{"stack_exports", "stack_imports", "stack_signals", "stack_resource_drifts"} {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM "+table+" WHERE stack_id = ?", r.stack.ID); err != nil {
 			return fmt.Errorf("forget a deleted stack: %w", err)
 		}
 	}

@@ -10,12 +10,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -45,7 +44,7 @@ var errUnprepared = errors.New("the operation changed while it was prepared")
 // changes is taken from known, which may be nil.
 func (e *Engine) prepare(ctx context.Context, stackID string, known *prepared) (*prepared, error) {
 	var s stackRow
-	err := e.store.Read().NewSelect().Model(&s).Where("id = ?", stackID).Scan(ctx)
+	err := store.Get(ctx, e.store.Read(), &s, "WHERE id = ?", stackID)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && s.OperationID == "" {
 		return nil, nil
 	}
@@ -101,7 +100,7 @@ func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) err
 	}
 	for _, table := range []string{"stack_resources", "stack_cleanup"} {
 		var found []string
-		if err := e.store.Read().NewSelect().TableExpr(table).Column("type").Distinct().Where("stack_id = ?", s.ID).Scan(ctx, &found); err != nil {
+		if err := store.Query(ctx, e.store.Read(), &found, "SELECT DISTINCT type FROM "+table+" WHERE stack_id = ?", s.ID); err != nil {
 			return fmt.Errorf("read the types of the stack: %w", err)
 		}
 		for _, name := range found {
@@ -188,9 +187,9 @@ func (p *prepared) typeOf(name string) (*operation.Type, string) {
 }
 
 // loadDeployment reads a deployment and makes what evaluates it. Nil is a budget of its own.
-func (e *Engine) loadDeployment(ctx context.Context, db bun.IDB, s *stackRow, id string, budget *template.Budget) (*deploymentRow, *plan.Deployment, error) {
+func (e *Engine) loadDeployment(ctx context.Context, db store.DB, s *stackRow, id string, budget *template.Budget) (*deploymentRow, *plan.Deployment, error) {
 	row := &deploymentRow{}
-	if err := db.NewSelect().Model(row).Where("id = ?", id).Scan(ctx); err != nil {
+	if err := store.Get(ctx, db, row, "WHERE id = ?", id); err != nil {
 		return nil, nil, fmt.Errorf("read the deployment: %w", err)
 	}
 	d, err := deploymentOf(s, row, budget)

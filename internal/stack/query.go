@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/diag"
@@ -63,16 +62,15 @@ func (s *Summary) Running() bool { return inProgress(s.Status) }
 // Stacks lists stacks, the newest first.
 func (e *Engine) Stacks(ctx context.Context, q Query) ([]Summary, error) {
 	var rows []stackRow
-	query := e.store.Read().NewSelect().Model(&rows).
-		Where("s.account = ? AND s.region = ? AND s.live = ?", q.Account, q.Region, !q.Deleted).
-		OrderExpr("s.created_at DESC, s.id DESC").Limit(int64(q.Limit))
+	var where store.Where
+	where.And("account = ? AND region = ? AND live = ?", q.Account, q.Region, !q.Deleted)
 	if q.Search != "" {
-		query = query.Where("lower(s.name) LIKE ? ESCAPE '!'", "%"+literal(strings.ToLower(q.Search))+"%")
+		where.And("lower(name) LIKE ? ESCAPE '!'", "%"+literal(strings.ToLower(q.Search))+"%")
 	}
 	if at := store.At(q.BeforeTime); !at.IsZero() {
-		query = query.Where("(s.created_at < ? OR s.created_at = ? AND s.id < ?)", at, at, q.BeforeID)
+		where.And("created_at < ? OR created_at = ? AND id < ?", at, at, q.BeforeID)
 	}
-	if err := query.Scan(ctx); err != nil {
+	if err := store.List(ctx, e.store.Read(), &rows, where.Clause()+" ORDER BY created_at DESC, id DESC LIMIT ?", append(where.Args, q.Limit)...); err != nil {
 		return nil, err
 	}
 	deployments, err := e.deploymentsOf(ctx, rows)
@@ -118,11 +116,11 @@ func (e *Engine) countResources(ctx context.Context, rows []stackRow) (map[strin
 		ids[i] = rows[i].ID
 	}
 	var counts []struct {
-		StackID string
-		N       int
+		StackID string `db:"stack_id"`
+		N       int    `db:"n"`
 	}
-	err := e.store.Read().NewSelect().Model((*resourceRow)(nil)).ColumnExpr("r.stack_id, COUNT(*) AS n").
-		Where("r.stack_id IN (?)", bun.List(ids)).GroupExpr("r.stack_id").Scan(ctx, &counts)
+	err := store.Query(ctx, e.store.Read(), &counts, "SELECT stack_id, COUNT(*) AS n FROM stack_resources WHERE stack_id IN (?) GROUP BY stack_id",
+		store.In(ids))
 	for _, c := range counts {
 		out[c.StackID] = c.N
 	}
@@ -132,19 +130,24 @@ func (e *Engine) countResources(ctx context.Context, rows []stackRow) (map[strin
 // Places lists the accounts and regions that have or had stacks, in any order.
 func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
 	var out []awswire.Place
-	err := e.store.Read().NewSelect().Model((*stackRow)(nil)).ColumnExpr("DISTINCT s.account, s.region").Scan(ctx, &out)
+	err := store.Query(ctx, e.store.Read(), &out, "SELECT DISTINCT account, region FROM stacks")
 	return out, err
 }
 
 // A Mark changes whenever a list or a stack does: equal marks mean that nothing happened in
 // between. Sets is of the change sets and drift detections of one stack.
-type Mark struct{ Stacks, Changes, Events, Sets int64 }
+type Mark struct {
+	Stacks  int64 `db:"stacks"`
+	Changes int64 `db:"changes"`
+	Events  int64
+	Sets    int64
+}
 
 // ListMark is the mark of all stacks of a place.
 func (e *Engine) ListMark(ctx context.Context, place awswire.Place) (Mark, error) {
 	var m Mark
-	err := e.store.Read().NewSelect().Model((*stackRow)(nil)).ColumnExpr("COUNT(*), COALESCE(SUM(s.row_version), 0)").
-		Where("s.account = ? AND s.region = ?", place.Account, place.Region).Scan(ctx, &m.Stacks, &m.Changes)
+	err := store.Query(ctx, e.store.Read(), &m, "SELECT COUNT(*) AS stacks, COALESCE(SUM(row_version), 0) AS changes FROM stacks WHERE account = ? AND region = ?",
+		place.Account, place.Region)
 	return m, err
 }
 
@@ -155,7 +158,7 @@ func (e *Engine) StackMark(ctx context.Context, place awswire.Place, name string
 		return Mark{}, err
 	}
 	m := Mark{Stacks: 1, Changes: s.RowVersion}
-	err = e.store.Read().NewSelect().Model((*eventRow)(nil)).ColumnExpr("COALESCE(MAX(e.seq), 0)").Where("e.stack_id = ?", s.ID).Scan(ctx, &m.Events)
+	err = store.Query(ctx, e.store.Read(), &m.Events, "SELECT COALESCE(MAX(e.seq), 0) FROM stack_events AS e WHERE e.stack_id = ?", s.ID)
 	if err == nil {
 		m.Sets, err = changeMark(ctx, e.store.Read(), s.ID)
 	}
@@ -235,8 +238,8 @@ func (e *Engine) Stack(ctx context.Context, place awswire.Place, name string) (*
 // latestOperations are those on a stack, the latest first. The creation of a change set changes nothing.
 func (e *Engine) latestOperations(ctx context.Context, stackID string) ([]operationRow, error) {
 	var rows []operationRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("options").Where("o.stack_id = ? AND o.kind <> ?", stackID, types.OperationTypeCreateChangeset).
-		OrderExpr("o.started_at DESC, o.id DESC").Limit(maxOperations).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[operationRow]("options")+" FROM stack_operations AS o WHERE o.stack_id = ? AND o.kind <> ? ORDER BY o.started_at DESC, o.id DESC LIMIT ?",
+		stackID, types.OperationTypeCreateChangeset, maxOperations)
 	return rows, err
 }
 
@@ -364,17 +367,20 @@ func (e *Engine) Events(ctx context.Context, q EventQuery) ([]EventState, error)
 		return nil, err
 	}
 	var rows []eventRow
-	query := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties").Where("e.stack_id = ?", s.ID).OrderExpr("e.seq DESC").Limit(int64(q.Limit))
+	var where store.Where
+	where.And("stack_id = ?", s.ID)
 	if q.OperationID != "" {
-		query = query.Where("e.operation_id = ?", q.OperationID)
+		where.And("operation_id = ?", q.OperationID)
 	}
 	if q.Failed {
-		query = query.Where("(e.status LIKE '%!_FAILED' ESCAPE '!' OR e.kind = ?)", eventValidation)
+		where.And("status LIKE '%!_FAILED' ESCAPE '!' OR kind = ?", eventValidation)
 	}
 	if q.Before > 0 {
-		query = query.Where("e.seq < ?", q.Before)
+		where.And("seq < ?", q.Before)
 	}
-	if err := query.Scan(ctx); err != nil {
+	err = store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[eventRow]("properties")+" FROM stack_events "+where.Clause()+" ORDER BY seq DESC LIMIT ?",
+		append(where.Args, q.Limit)...)
+	if err != nil {
 		return nil, err
 	}
 	out := make([]EventState, len(rows))

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A ChangeSetState is the current state of a change set.
@@ -38,8 +38,8 @@ func (e *Engine) ChangeSets(ctx context.Context, place awswire.Place, stack stri
 		return nil, err
 	}
 	var rows []changeSetRow
-	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("plan", "options").Where("cs.stack_id = ? AND cs.live", s.ID).
-		OrderExpr("cs.created_at DESC, cs.id").Limit(int64(limit)).Scan(ctx)
+	err = store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[changeSetRow]("plan", "options")+" FROM change_sets AS cs WHERE cs.stack_id = ? AND cs.live ORDER BY cs.created_at DESC, cs.id LIMIT ?",
+		s.ID, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list change sets: %w", err)
 	}
@@ -105,7 +105,7 @@ func (e *Engine) Drift(ctx context.Context, place awswire.Place, name string) (*
 		}
 	}
 	var latest []detectionRow
-	if err := db.NewSelect().Model(&latest).Where("dd.stack_id = ?", s.ID).OrderExpr("dd.started_at DESC, dd.id").Limit(1).Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &latest, "WHERE dd.stack_id = ? ORDER BY dd.started_at DESC, dd.id LIMIT 1", s.ID); err != nil {
 		return nil, fmt.Errorf("look up the drift detection: %w", err)
 	}
 	if len(latest) > 0 {
@@ -126,11 +126,11 @@ func (e *Engine) Drift(ctx context.Context, place awswire.Place, name string) (*
 }
 
 // changeMark sums what changes with the change sets and the drift of a stack.
-func changeMark(ctx context.Context, db bun.IDB, stackID string) (int64, error) {
+func changeMark(ctx context.Context, db store.DB, stackID string) (int64, error) {
 	var sum int64
-	for _, model := range []any{(*changeSetRow)(nil), (*detectionRow)(nil)} {
+	for _, table := range []string{"change_sets", "stack_drift_detections"} {
 		var n int64
-		if err := db.NewSelect().Model(model).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").Where("stack_id = ?", stackID).Scan(ctx, &n); err != nil {
+		if err := store.Query(ctx, db, &n, "SELECT COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*) FROM "+table+" WHERE stack_id = ?", stackID); err != nil {
 			return 0, err
 		}
 		sum += n

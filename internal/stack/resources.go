@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/plan"
@@ -28,7 +26,8 @@ const maxResources = 100
 // delete.
 func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, error) {
 	var rows []resourceRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("properties", "model", "shown", "origin").Where("stack_id = ?", s.ID).OrderExpr("logical_id").Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[resourceRow]("properties", "model", "shown", "origin")+" FROM stack_resources WHERE stack_id = ? ORDER BY logical_id",
+		s.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list the resources: %w", err)
 	}
@@ -112,19 +111,15 @@ func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, phy
 
 // stackOfRef returns the id of the stack that has a resource for which Ref is not the physical id, "" for none.
 func (e *Engine) stackOfRef(ctx context.Context, caller awswire.Caller, ref string) (id string, err error) {
-	rows, err := e.store.Read().NewSelect().Model((*resourceRow)(nil)).Column("type", "physical_id", "stack_id").Where("type IN (?)", bun.List(schema.RefTypes())).
-		Where("stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)", caller.Account, caller.Region).Rows(ctx)
+	var rows []resourceRow
+	err = store.Query(ctx, e.store.Read(), &rows, `SELECT type, physical_id, stack_id FROM stack_resources WHERE type IN (?)
+		AND stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)`, store.In(schema.RefTypes()), caller.Account, caller.Region)
 	if err != nil {
 		return "", fmt.Errorf("look for a physical resource: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
-	for rows.Next() {
-		var typeName, physicalID, stack string
-		if err := rows.Scan(&typeName, &physicalID, &stack); err != nil {
-			return "", fmt.Errorf("look for a physical resource: %w", err)
-		}
-		if schema.Ref(typeName, physicalID) == ref {
-			return stack, nil
+	for i := range rows {
+		if schema.Ref(rows[i].Type, rows[i].PhysicalID) == ref {
+			return rows[i].StackID, nil
 		}
 	}
 	return "", nil

@@ -286,7 +286,7 @@ func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
 	s := g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("2")})
 	g.expectStatus(s, types.StackStatusUpdateComplete, "")
 	err := g.store.Change(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model((*operationRow)(nil)).Set("started_at = started_at + started_at / 1000").Where("kind = ?", types.OperationTypeUpdateStack).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE stack_operations SET started_at = started_at + started_at / 1000 WHERE kind = ?", types.OperationTypeUpdateStack)
 		return err
 	})
 	if err != nil {
@@ -329,8 +329,7 @@ func TestNestedResourcesAreCounted(t *testing.T) {
 		s := g.newStack(owner, name)
 		s.ParentID, s.RootID, s.Live, s.Settings = root.ARN, root.ARN, true, store.JSONOf(stackSettings{Resources: 1000})
 		if err := g.store.Change(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.NewInsert().Model(s).Exec(ctx)
-			return err
+			return store.Insert(ctx, tx, s)
 		}); err != nil {
 			t.Fatal(err)
 		}

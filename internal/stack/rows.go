@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/plan"
@@ -17,37 +16,37 @@ import (
 // A stackRow is a stack. One live stack has a name in an account and region; deleted stacks
 // remain and are found by their ARN.
 type stackRow struct {
-	bun.BaseModel `bun:"table:stacks,alias:s"`
+	store.Row `db:"stacks AS s"`
 
-	ID      string `bun:"id,pk"` // the UUID at the end of the ARN
-	Account string `bun:"account"`
-	Region  string `bun:"region"`
-	Name    string `bun:"name"`
-	ARN     string `bun:"arn"`
-	Live    bool   `bun:"live"` // the name is taken
+	ID      string `db:"id,pk"` // the UUID at the end of the ARN
+	Account string `db:"account"`
+	Region  string `db:"region"`
+	Name    string `db:"name"`
+	ARN     string `db:"arn"`
+	Live    bool   `db:"live"` // the name is taken
 
-	Status         types.StackStatus    `bun:"status"`
-	DetailedStatus types.DetailedStatus `bun:"detailed_status"`
-	Reason         string               `bun:"reason"`
+	Status         types.StackStatus    `db:"status"`
+	DetailedStatus types.DetailedStatus `db:"detailed_status"`
+	Reason         string               `db:"reason"`
 
-	OperationID        string `bun:"operation_id"`         // that runs, "" for none
-	DeploymentID       string `bun:"deployment_id"`        // as described
-	StableDeploymentID string `bun:"stable_deployment_id"` // to roll back to, "" for none
-	ChangeSetID        string `bun:"change_set_id"`        // ARN of the one executed last
+	OperationID        string `db:"operation_id"`         // that runs, "" for none
+	DeploymentID       string `db:"deployment_id"`        // as described
+	StableDeploymentID string `db:"stable_deployment_id"` // to roll back to, "" for none
+	ChangeSetID        string `db:"change_set_id"`        // ARN of the one executed last
 
-	RoleARN   string                                  `bun:"role_arn"`
-	Settings  store.JSON[stackSettings]               `bun:"settings"`
-	Protected bool                                    `bun:"protected"`
-	Outputs   store.JSON[[]stackOutput]               `bun:"outputs" seal:"stacks.outputs"`
-	Policy    string                                  `bun:"policy"`
-	ParentID  string                                  `bun:"parent_id"` // ARN
-	RootID    string                                  `bun:"root_id"`   // ARN
-	Drift     store.JSON[types.StackDriftInformation] `bun:"drift"`
+	RoleARN   string                                  `db:"role_arn"`
+	Settings  store.JSON[stackSettings]               `db:"settings"`
+	Protected bool                                    `db:"protected"`
+	Outputs   store.JSON[[]stackOutput]               `db:"outputs" seal:"stacks.outputs"`
+	Policy    string                                  `db:"policy"`
+	ParentID  string                                  `db:"parent_id"` // ARN
+	RootID    string                                  `db:"root_id"`   // ARN
+	Drift     store.JSON[types.StackDriftInformation] `db:"drift"`
 
-	CreatedAt  store.Time `bun:"created_at"`
-	UpdatedAt  store.Time `bun:"updated_at"`
-	DeletedAt  store.Time `bun:"deleted_at"`
-	RowVersion int64      `bun:"row_version"`
+	CreatedAt  store.Time `db:"created_at"`
+	UpdatedAt  store.Time `db:"updated_at"`
+	DeletedAt  store.Time `db:"deleted_at"`
+	RowVersion int64      `db:"row_version"`
 }
 
 // caller acts for the owner of the stack in the background.
@@ -79,44 +78,44 @@ type stackOutput struct {
 
 // A deploymentRow is a template with what it is evaluated with. It does not change.
 type deploymentRow struct {
-	bun.BaseModel `bun:"table:stack_deployments,alias:d"`
+	store.Row `db:"stack_deployments AS d"`
 
-	ID               string                                   `bun:"id,pk"`
-	StackID          string                                   `bun:"stack_id"`
-	Original         string                                   `bun:"original" seal:"stack_deployments.original"`   // byte for byte
-	Processed        string                                   `bun:"processed" seal:"stack_deployments.processed"` // JSON
-	Parameters       store.JSON[template.Parameters]          `bun:"parameters" seal:"stack_deployments.parameters"`
-	Tags             store.JSON[[]types.Tag]                  `bun:"tags"`
-	Capabilities     store.JSON[[]types.Capability]           `bun:"capabilities"`
-	NotificationARNs store.JSON[[]string]                     `bun:"notification_arns"`
-	Description      string                                   `bun:"description"`
-	Modules          store.JSON[map[string]*types.ModuleInfo] `bun:"modules"`   // by logical ID
-	Resources        store.JSON[map[string]declared]          `bun:"resources"` // by logical ID
-	CreatedAt        store.Time                               `bun:"created_at"`
+	ID               string                                   `db:"id,pk"`
+	StackID          string                                   `db:"stack_id"`
+	Original         string                                   `db:"original" seal:"stack_deployments.original"`   // byte for byte
+	Processed        string                                   `db:"processed" seal:"stack_deployments.processed"` // JSON
+	Parameters       store.JSON[template.Parameters]          `db:"parameters" seal:"stack_deployments.parameters"`
+	Tags             store.JSON[[]types.Tag]                  `db:"tags"`
+	Capabilities     store.JSON[[]types.Capability]           `db:"capabilities"`
+	NotificationARNs store.JSON[[]string]                     `db:"notification_arns"`
+	Description      string                                   `db:"description"`
+	Modules          store.JSON[map[string]*types.ModuleInfo] `db:"modules"`   // by logical ID
+	Resources        store.JSON[map[string]declared]          `db:"resources"` // by logical ID
+	CreatedAt        store.Time                               `db:"created_at"`
 
 	transforms bool // run on the template for this deployment
 }
 
 // An operationRow is one operation on a stack.
 type operationRow struct {
-	bun.BaseModel `bun:"table:stack_operations,alias:o"`
+	store.Row `db:"stack_operations AS o"`
 
-	ID           string                       `bun:"id,pk"`
-	StackID      string                       `bun:"stack_id"`
-	Kind         types.OperationType          `bun:"kind"`
-	Status       string                       `bun:"status"` // types.BeaconStackOperationStatus
-	Phase        phase                        `bun:"phase"`
-	ClientToken  string                       `bun:"client_token"`
-	RequestHash  string                       `bun:"request_hash"`
-	Options      store.JSON[operationOptions] `bun:"options"`
-	DeploymentID string                       `bun:"deployment_id"`
-	ChangeSetID  string                       `bun:"change_set_id"`
-	Cancelled    bool                         `bun:"cancelled"`
-	Caller       string                       `bun:"caller"` // access key id
-	Deadline     store.Time                   `bun:"deadline"`
-	StartedAt    store.Time                   `bun:"started_at"`
-	EndedAt      store.Time                   `bun:"ended_at"`
-	RowVersion   int64                        `bun:"row_version"`
+	ID           string                       `db:"id,pk"`
+	StackID      string                       `db:"stack_id"`
+	Kind         types.OperationType          `db:"kind"`
+	Status       string                       `db:"status"` // types.BeaconStackOperationStatus
+	Phase        phase                        `db:"phase"`
+	ClientToken  string                       `db:"client_token"`
+	RequestHash  string                       `db:"request_hash"`
+	Options      store.JSON[operationOptions] `db:"options"`
+	DeploymentID string                       `db:"deployment_id"`
+	ChangeSetID  string                       `db:"change_set_id"`
+	Cancelled    bool                         `db:"cancelled"`
+	Caller       string                       `db:"caller"` // access key id
+	Deadline     store.Time                   `db:"deadline"`
+	StartedAt    store.Time                   `db:"started_at"`
+	EndedAt      store.Time                   `db:"ended_at"`
+	RowVersion   int64                        `db:"row_version"`
 }
 
 // operationOptions are the options of one operation.
@@ -166,32 +165,32 @@ func (o *operationOptions) express() bool { return o.Mode == types.DeploymentCon
 
 // A resourceRow is a resource of a stack.
 type resourceRow struct {
-	bun.BaseModel `bun:"table:stack_resources,alias:r"`
+	store.Row `db:"stack_resources AS r"`
 
-	StackID             string               `bun:"stack_id,pk"`
-	LogicalID           string               `bun:"logical_id,pk"`
-	Type                string               `bun:"type"`
-	TypeVersion         string               `bun:"type_version"`
-	PhysicalID          string               `bun:"physical_id"`
-	Status              types.ResourceStatus `bun:"status"`
-	Reason              string               `bun:"reason"`
-	Properties          object               `bun:"properties" seal:"stack_resources.properties"` // as sent, dynamic references in place
-	Model               object               `bun:"model" seal:"stack_resources.model"`           // as reported
-	Metadata            store.JSON[any]      `bun:"metadata" seal:"stack_resources.metadata"`
-	DependsOn           store.JSON[[]string] `bun:"depends_on"`
-	DeletionPolicy      string               `bun:"deletion_policy"`
-	UpdateReplacePolicy string               `bun:"update_replace_policy"`
-	ReferencesHash      string               `bun:"references_hash"`                    // of the values of its ssm references
-	Shown               object               `bun:"shown" seal:"stack_resources.shown"` // Properties as events show them, NoEcho values masked
+	StackID             string               `db:"stack_id,pk"`
+	LogicalID           string               `db:"logical_id,pk"`
+	Type                string               `db:"type"`
+	TypeVersion         string               `db:"type_version"`
+	PhysicalID          string               `db:"physical_id"`
+	Status              types.ResourceStatus `db:"status"`
+	Reason              string               `db:"reason"`
+	Properties          object               `db:"properties" seal:"stack_resources.properties"` // as sent, dynamic references in place
+	Model               object               `db:"model" seal:"stack_resources.model"`           // as reported
+	Metadata            store.JSON[any]      `db:"metadata" seal:"stack_resources.metadata"`
+	DependsOn           store.JSON[[]string] `db:"depends_on"`
+	DeletionPolicy      string               `db:"deletion_policy"`
+	UpdateReplacePolicy string               `db:"update_replace_policy"`
+	ReferencesHash      string               `db:"references_hash"`                    // of the values of its ssm references
+	Shown               object               `db:"shown" seal:"stack_resources.shown"` // Properties as events show them, NoEcho values masked
 
 	// Origin is the resource as it was in the last stable state.
-	Origin store.JSON[origin] `bun:"origin" seal:"stack_resources.origin"`
+	Origin store.JSON[origin] `db:"origin" seal:"stack_resources.origin"`
 
-	Drift     store.JSON[types.StackResourceDriftInformation] `bun:"drift"`
-	CreatedAt store.Time                                      `bun:"created_at"`
-	UpdatedAt store.Time                                      `bun:"updated_at"`
+	Drift     store.JSON[types.StackResourceDriftInformation] `db:"drift"`
+	CreatedAt store.Time                                      `db:"created_at"`
+	UpdatedAt store.Time                                      `db:"updated_at"`
 
-	Module *types.ModuleInfo `bun:"-"` // for what is shown; see resourceRows
+	Module *types.ModuleInfo `db:"-"` // for what is shown; see resourceRows
 }
 
 // An object is a column with an object of JSON, such as the properties of a resource.
@@ -290,44 +289,44 @@ func (r *resourceRow) restore(s snapshot) {
 // A cleanupRow is a resource that its stack no longer has and that is still to be deleted:
 // one that was replaced, or removed from the template.
 type cleanupRow struct {
-	bun.BaseModel `bun:"table:stack_cleanup,alias:c"`
+	store.Row `db:"stack_cleanup AS c"`
 
-	ID          string                        `bun:"id,pk"`
-	StackID     string                        `bun:"stack_id"`
-	LogicalID   string                        `bun:"logical_id"`
-	Type        string                        `bun:"type"`
-	TypeVersion string                        `bun:"type_version"`
-	PhysicalID  string                        `bun:"physical_id"`
-	Status      types.ResourceStatus          `bun:"status"`
-	Reason      string                        `bun:"reason"`
-	Properties  object                        `bun:"properties" seal:"stack_cleanup.properties"`
-	Model       object                        `bun:"model" seal:"stack_cleanup.model"`
-	DependsOn   store.JSON[[]string]          `bun:"depends_on"`
-	Policy      string                        `bun:"policy"` // Retain: only reported
-	Module      store.JSON[*types.ModuleInfo] `bun:"module"`
-	UpdatedAt   store.Time                    `bun:"updated_at"`
+	ID          string                        `db:"id,pk"`
+	StackID     string                        `db:"stack_id"`
+	LogicalID   string                        `db:"logical_id"`
+	Type        string                        `db:"type"`
+	TypeVersion string                        `db:"type_version"`
+	PhysicalID  string                        `db:"physical_id"`
+	Status      types.ResourceStatus          `db:"status"`
+	Reason      string                        `db:"reason"`
+	Properties  object                        `db:"properties" seal:"stack_cleanup.properties"`
+	Model       object                        `db:"model" seal:"stack_cleanup.model"`
+	DependsOn   store.JSON[[]string]          `db:"depends_on"`
+	Policy      string                        `db:"policy"` // Retain: only reported
+	Module      store.JSON[*types.ModuleInfo] `db:"module"`
+	UpdatedAt   store.Time                    `db:"updated_at"`
 }
 
 // A stepRow is what an operation does to one resource in one of its stages.
 type stepRow struct {
-	bun.BaseModel `bun:"table:stack_steps,alias:st"`
+	store.Row `db:"stack_steps AS st"`
 
-	ID          string                `bun:"id,pk"`
-	OperationID string                `bun:"operation_id"`
-	Stage       phase                 `bun:"stage"`
-	LogicalID   string                `bun:"logical_id"`
-	CleanupID   string                `bun:"cleanup_id"` // of the row that it deletes, "" for a resource
-	Plan        store.JSON[plan.Step] `bun:"plan"`
-	Action      plan.Action           `bun:"action"` // of the plan, until that is refined
-	State       stepState             `bun:"state"`
-	Reason      string                `bun:"reason"`
-	PhysicalID  string                `bun:"physical_id"`                              // as known at this step
-	Properties  string                `bun:"properties" seal:"stack_steps.properties"` // of its events, masked
-	Pending     store.JSON[snapshot]  `bun:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds
-	CallID      string                `bun:"call_id"`                                  // of its operation of package operation
-	Seen        bool                  `bun:"seen"`                                     // the stack has taken note of State
-	StartedAt   store.Time            `bun:"started_at"`
-	EndedAt     store.Time            `bun:"ended_at"`
+	ID          string                `db:"id,pk"`
+	OperationID string                `db:"operation_id"`
+	Stage       phase                 `db:"stage"`
+	LogicalID   string                `db:"logical_id"`
+	CleanupID   string                `db:"cleanup_id"` // of the row that it deletes, "" for a resource
+	Plan        store.JSON[plan.Step] `db:"plan"`
+	Action      plan.Action           `db:"action"` // of the plan, until that is refined
+	State       stepState             `db:"state"`
+	Reason      string                `db:"reason"`
+	PhysicalID  string                `db:"physical_id"`                              // as known at this step
+	Properties  string                `db:"properties" seal:"stack_steps.properties"` // of its events, masked
+	Pending     store.JSON[snapshot]  `db:"pending" seal:"stack_steps.pending"`       // what the resource becomes if it succeeds
+	CallID      string                `db:"call_id"`                                  // of its operation of package operation
+	Seen        bool                  `db:"seen"`                                     // the stack has taken note of State
+	StartedAt   store.Time            `db:"started_at"`
+	EndedAt     store.Time            `db:"ended_at"`
 }
 
 // key names a step within its stage.
@@ -345,23 +344,23 @@ func stoppingKey(logicalID string) string { return "!" + logicalID }
 
 // An eventRow is an event of a stack. Events are only appended.
 type eventRow struct {
-	bun.BaseModel `bun:"table:stack_events,alias:e"`
+	store.Row `db:"stack_events AS e"`
 
-	Seq            int64                    `bun:"seq,pk,autoincrement"`
-	ID             string                   `bun:"id"`
-	StackID        string                   `bun:"stack_id"`
-	OperationID    string                   `bun:"operation_id"`
-	Kind           string                   `bun:"kind"`
-	ClientToken    string                   `bun:"client_token"`
-	LogicalID      string                   `bun:"logical_id"`
-	PhysicalID     string                   `bun:"physical_id"`
-	Type           string                   `bun:"type"`
-	Status         string                   `bun:"status"`
-	Reason         string                   `bun:"reason"`
-	DetailedStatus types.DetailedStatus     `bun:"detailed_status"`
-	Properties     string                   `bun:"properties" seal:"stack_events.properties"`
-	Details        store.JSON[eventDetails] `bun:"details"`
-	At             store.Time               `bun:"at"`
+	Seq            int64                    `db:"seq,serial"`
+	ID             string                   `db:"id"`
+	StackID        string                   `db:"stack_id"`
+	OperationID    string                   `db:"operation_id"`
+	Kind           string                   `db:"kind"`
+	ClientToken    string                   `db:"client_token"`
+	LogicalID      string                   `db:"logical_id"`
+	PhysicalID     string                   `db:"physical_id"`
+	Type           string                   `db:"type"`
+	Status         string                   `db:"status"`
+	Reason         string                   `db:"reason"`
+	DetailedStatus types.DetailedStatus     `db:"detailed_status"`
+	Properties     string                   `db:"properties" seal:"stack_events.properties"`
+	Details        store.JSON[eventDetails] `db:"details"`
+	At             store.Time               `db:"at"`
 }
 
 // The kinds of events.
@@ -386,33 +385,33 @@ type eventDetails struct {
 }
 
 type exportRow struct {
-	bun.BaseModel `bun:"table:stack_exports,alias:x"`
+	store.Row `db:"stack_exports AS x"`
 
-	Account string `bun:"account,pk"`
-	Region  string `bun:"region,pk"`
-	Name    string `bun:"name,pk"`
-	StackID string `bun:"stack_id"`
-	Value   string `bun:"value" seal:"stack_exports.value"`
+	Account string `db:"account,pk"`
+	Region  string `db:"region,pk"`
+	Name    string `db:"name,pk"`
+	StackID string `db:"stack_id"`
+	Value   string `db:"value" seal:"stack_exports.value"`
 }
 
 type importRow struct {
-	bun.BaseModel `bun:"table:stack_imports,alias:i"`
+	store.Row `db:"stack_imports AS i"`
 
-	Account string `bun:"account,pk"`
-	Region  string `bun:"region,pk"`
-	Name    string `bun:"name,pk"`
-	StackID string `bun:"stack_id,pk"`
+	Account string `db:"account,pk"`
+	Region  string `db:"region,pk"`
+	Name    string `db:"name,pk"`
+	StackID string `db:"stack_id,pk"`
 }
 
 type signalRow struct {
-	bun.BaseModel `bun:"table:stack_signals,alias:g"`
+	store.Row `db:"stack_signals AS g"`
 
-	StackID   string     `bun:"stack_id,pk"`
-	LogicalID string     `bun:"logical_id,pk"`
-	UniqueID  string     `bun:"unique_id,pk"`
-	Status    string     `bun:"status"`
-	Data      string     `bun:"data"`
-	At        store.Time `bun:"at"`
+	StackID   string     `db:"stack_id,pk"`
+	LogicalID string     `db:"logical_id,pk"`
+	UniqueID  string     `db:"unique_id,pk"`
+	Status    string     `db:"status"`
+	Data      string     `db:"data"`
+	At        store.Time `db:"at"`
 }
 
 // encode is JSON of what always can be written as such.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/hook"
 	"github.com/formwork-dev/formwork/internal/operation"
@@ -142,9 +141,9 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 }
 
 // oneRow reads a row, nil if it does not exist.
-func oneRow[T any](ctx context.Context, db bun.IDB, where string, args ...any) (*T, error) {
+func oneRow[T any](ctx context.Context, db store.DB, where string, args ...any) (*T, error) {
 	row := new(T)
-	err := db.NewSelect().Model(row).Where(where, args...).Limit(1).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", args...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -155,9 +154,9 @@ func oneRow[T any](ctx context.Context, db bun.IDB, where string, args ...any) (
 }
 
 // allRows reads rows in an order.
-func allRows[T any](ctx context.Context, db bun.IDB, order, where string, args ...any) ([]T, error) {
+func allRows[T any](ctx context.Context, db store.DB, order, where string, args ...any) ([]T, error) {
 	var rows []T
-	if err := db.NewSelect().Model(&rows).Where(where, args...).OrderExpr(order).Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &rows, "WHERE "+where+" ORDER BY "+order, args...); err != nil {
 		return nil, fmt.Errorf("read %T: %w", rows, err)
 	}
 	return rows, nil
@@ -173,7 +172,7 @@ func (r *run) flush(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	if w.begun {
-		if _, err := tx.NewInsert().Model(r.op).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, r.op); err != nil {
 			return fmt.Errorf("write the operation: %w", err)
 		}
 	} else if err := store.Swap(ctx, tx, r.op, &r.op.RowVersion); err != nil {

@@ -143,7 +143,7 @@ func (r *run) forgetSignals(ctx context.Context, tx *store.Tx, t *target) error 
 	if t.after.Signals == nil && !natureOf(t.res.Type).handle || !makes {
 		return nil
 	}
-	_, err := tx.NewDelete().Model((*signalRow)(nil)).Where("stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID).Exec(ctx)
+	_, err := store.Exec(ctx, tx, "DELETE FROM stack_signals WHERE stack_id = ? AND logical_id = ?", r.stack.ID, t.res.LogicalID)
 	if err != nil {
 		return fmt.Errorf("forget the signals of %s: %w", t.res.LogicalID, err)
 	}
@@ -263,8 +263,7 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 		return refuse("signal-twice", id, x.LogicalID)
 	}
 	row := &signalRow{StackID: s.ID, LogicalID: x.LogicalID, UniqueID: id, Status: string(in.Status), At: e.now()}
-	_, err = tx.NewInsert().Model(row).On("CONFLICT (stack_id, logical_id, unique_id) DO UPDATE").Set("status = EXCLUDED.status").Exec(ctx)
-	if err != nil {
+	if err := store.Upsert(ctx, tx, []*signalRow{row}, "status"); err != nil {
 		return fmt.Errorf("write a signal: %w", err)
 	}
 	return tx.Wake(ctx, wakeKind, s.ID, time.Time{})

@@ -97,7 +97,7 @@ func unevaluated(ctx context.Context, err error) error {
 }
 
 // stackOutputOf reads an output of another stack.
-func stackOutputOf(ctx context.Context, db selecting, s *stackRow, ref template.StackOutputRef) (string, bool, error) {
+func stackOutputOf(ctx context.Context, db store.DB, s *stackRow, ref template.StackOutputRef) (string, bool, error) {
 	account, region := s.Account, cmp.Or(ref.Region, s.Region)
 	if awswire.PartitionOf(region) != awswire.PartitionOf(s.Region) {
 		return "", false, template.ServiceError(fmt.Sprintf("Stack [%s] does not exist", ref.StackName))

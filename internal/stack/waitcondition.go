@@ -200,9 +200,7 @@ func (e *Engine) Signal(ctx context.Context, query url.Values, body []byte) erro
 			text = signal.Reason
 		}
 		row := &signalRow{StackID: s.ID, LogicalID: x.LogicalID, UniqueID: signal.UniqueID, Status: signal.Status, Data: text, At: e.now()}
-		_, err = tx.NewInsert().Model(row).On("CONFLICT (stack_id, logical_id, unique_id) DO UPDATE").
-			Set("status = EXCLUDED.status").Set("data = EXCLUDED.data").Exec(ctx)
-		return err
+		return store.Upsert(ctx, tx, []*signalRow{row}, "status", "data")
 	})
 }
 

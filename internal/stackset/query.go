@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // The queries of this file are for Go callers. Parameters with NoEcho are masked.
@@ -38,9 +38,8 @@ type Query struct {
 // Sets lists sets, by name.
 func (e *Engine) Sets(ctx context.Context, q Query) ([]Summary, error) {
 	var rows []setRow
-	err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("template", "parameters").
-		Where("account = ? AND region = ? AND live = ? AND name > ?", q.Account, q.Region, !q.Deleted, q.After).
-		OrderExpr("name, created_at").Limit(int64(q.Limit)).Scan(ctx)
+	err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[setRow]("template", "parameters")+" FROM stack_sets WHERE account = ? AND region = ? AND live = ? AND name > ? ORDER BY name, created_at LIMIT ?",
+		q.Account, q.Region, !q.Deleted, q.After, q.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list stack sets: %w", err)
 	}
@@ -57,13 +56,12 @@ func (e *Engine) summaries(ctx context.Context, sets []setRow) ([]Summary, error
 		ids[i] = sets[i].ID
 	}
 	var counts []struct {
-		SetID   string `bun:"set_id"`
-		All     int    `bun:"instances"`
-		Current int    `bun:"current_instances"`
+		SetID   string `db:"set_id"`
+		All     int    `db:"instances"`
+		Current int    `db:"current_instances"`
 	}
-	err := e.store.Read().NewSelect().Model((*instanceRow)(nil)).
-		ColumnExpr("set_id, COUNT(*) AS instances, SUM(CASE WHEN status = ? THEN 1 ELSE 0 END) AS current_instances", types.StackInstanceStatusCurrent).
-		Where("set_id IN (?)", bun.List(ids)).GroupExpr("set_id").Scan(ctx, &counts)
+	err := store.Query(ctx, e.store.Read(), &counts, "SELECT set_id, COUNT(*) AS instances, SUM(CASE WHEN status = ? THEN 1 ELSE 0 END) AS current_instances FROM stack_set_instances WHERE set_id IN (?) GROUP BY set_id",
+		types.StackInstanceStatusCurrent, store.In(ids))
 	if err != nil {
 		return nil, fmt.Errorf("count the instances of stack sets: %w", err)
 	}
@@ -140,7 +138,8 @@ func (e *Engine) Set(ctx context.Context, place awswire.Place, name string) (*St
 	out.Summary = summaries[0]
 	out.Parameters = shown(s.Parameters.Get(), s.parsedTemplate())
 	var rows []instanceRow
-	err = e.store.Read().NewSelect().Model(&rows).ExcludeColumn("overrides").Where("set_id = ?", s.ID).OrderExpr("region, account").Limit(maxInstances).Scan(ctx)
+	err = store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[instanceRow]("overrides")+" FROM stack_set_instances WHERE set_id = ? ORDER BY region, account LIMIT ?",
+		s.ID, maxInstances)
 	if err != nil {
 		return nil, fmt.Errorf("list the instances of a stack set: %w", err)
 	}
@@ -155,7 +154,8 @@ func (e *Engine) Set(ctx context.Context, place awswire.Place, name string) (*St
 
 func (e *Engine) latestOperations(ctx context.Context, s *setRow) ([]OperationState, error) {
 	var rows []operationRow
-	if err := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("input").Where("set_id = ?", s.ID).OrderExpr("seq DESC").Limit(maxOperations).Scan(ctx); err != nil {
+	if err := store.Query(ctx, e.store.Read(), &rows, "SELECT "+store.Columns[operationRow]("input")+" FROM stack_set_operations WHERE set_id = ? ORDER BY seq DESC LIMIT ?",
+		s.ID, maxOperations); err != nil {
 		return nil, fmt.Errorf("list the operations of a stack set: %w", err)
 	}
 	if len(rows) == 0 {
@@ -166,12 +166,12 @@ func (e *Engine) latestOperations(ctx context.Context, s *setRow) ([]OperationSt
 		ids[i] = rows[i].ID
 	}
 	var counts []struct {
-		OperationID string                              `bun:"operation_id"`
-		Status      types.StackSetOperationResultStatus `bun:"status"`
-		N           int                                 `bun:"n"`
+		OperationID string                              `db:"operation_id"`
+		Status      types.StackSetOperationResultStatus `db:"status"`
+		N           int                                 `db:"n"`
 	}
-	err := e.store.Read().NewSelect().Model((*resultRow)(nil)).ColumnExpr("operation_id, status, COUNT(*) AS n").
-		Where("set_id = ? AND operation_id IN (?)", s.ID, bun.List(ids)).GroupExpr("operation_id, status").Scan(ctx, &counts)
+	err := store.Query(ctx, e.store.Read(), &counts, "SELECT operation_id, status, COUNT(*) AS n FROM stack_set_results WHERE set_id = ? AND operation_id IN (?) GROUP BY operation_id, status",
+		s.ID, store.In(ids))
 	if err != nil {
 		return nil, fmt.Errorf("count the results of operations: %w", err)
 	}
@@ -196,8 +196,8 @@ func (e *Engine) latestOperations(ctx context.Context, s *setRow) ([]OperationSt
 // failureStates are the first failures of an operation.
 func (e *Engine) failureStates(ctx context.Context, op *operationRow) ([]FailureState, error) {
 	var rows []resultRow
-	err := e.store.Read().NewSelect().Model(&rows).
-		Where("set_id = ? AND operation_id = ? AND status = ?", op.SetID, op.ID, types.StackSetOperationResultStatusFailed).OrderExpr("position").Limit(maxFailures).Scan(ctx)
+	err := store.List(ctx, e.store.Read(), &rows, "WHERE set_id = ? AND operation_id = ? AND status = ? ORDER BY position LIMIT ?",
+		op.SetID, op.ID, types.StackSetOperationResultStatusFailed, maxFailures)
 	if err != nil {
 		return nil, fmt.Errorf("read the results of an operation: %w", err)
 	}
@@ -211,17 +211,17 @@ func (e *Engine) failureStates(ctx context.Context, op *operationRow) ([]Failure
 // Mark changes whenever a set of a place, or an operation on one, does.
 func (e *Engine) Mark(ctx context.Context, place awswire.Place) (int64, error) {
 	var sets, operations int64
-	err := e.store.Read().NewSelect().Model((*setRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*)").
-		Where("account = ? AND region = ?", place.Account, place.Region).Scan(ctx, &sets)
-	of := e.store.Read().NewSelect().Model((*setRow)(nil)).Column("id").Where("account = ? AND region = ?", place.Account, place.Region)
-	again := e.store.Read().NewSelect().Model((*operationRow)(nil)).ColumnExpr("COALESCE(SUM(row_version), 0)").Where("set_id IN (?)", of).Scan(ctx, &operations)
+	err := store.Query(ctx, e.store.Read(), &sets, "SELECT COALESCE(SUM(row_version), 0) + 1000003 * COUNT(*) FROM stack_sets WHERE account = ? AND region = ?",
+		place.Account, place.Region)
+	again := store.Query(ctx, e.store.Read(), &operations, "SELECT COALESCE(SUM(row_version), 0) FROM stack_set_operations WHERE set_id IN (SELECT id FROM stack_sets WHERE account = ? AND region = ?)",
+		place.Account, place.Region)
 	return sets + operations, errors.Join(err, again)
 }
 
 // Places lists the accounts and regions that have sets.
 func (e *Engine) Places(ctx context.Context) ([]awswire.Place, error) {
 	var rows []setRow
-	if err := e.store.Read().NewSelect().Model(&rows).ColumnExpr("DISTINCT account, region").Where("live").Scan(ctx); err != nil {
+	if err := store.Query(ctx, e.store.Read(), &rows, "SELECT DISTINCT account, region FROM stack_sets WHERE live"); err != nil {
 		return nil, fmt.Errorf("list the places of stack sets: %w", err)
 	}
 	out := make([]awswire.Place, len(rows))

@@ -10,14 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // operationOf finds an operation of a set.
-func operationOf(ctx context.Context, db bun.IDB, s *setRow, id *string) (*operationRow, error) {
+func operationOf(ctx context.Context, db store.DB, s *setRow, id *string) (*operationRow, error) {
 	op, err := one[operationRow](ctx, db, "set_id = ? AND id = ?", s.ID, aws.ToString(id))
 	if err == nil && op == nil {
 		err = noOperation(s, aws.ToString(id))
@@ -44,19 +43,19 @@ const page = 100
 
 // paged reads a page of a list, and returns the token of the next page. The condition after
 // selects what follows the key of a row in the order.
-func paged[T any](ctx context.Context, query *bun.SelectQuery, rows *[]T, order, after string, most *int32, token *string, keyOf func(*T) string, list ...any) (next *string, err error) {
+func paged[T any](ctx context.Context, db store.DB, rows *[]T, query string, where store.Where, order, after string, most *int32, token *string, keyOf func(*T) string, list ...any) (next *string, err error) {
 	if token != nil {
 		keys, ok := store.ReadPageToken(*token, 1, list...)
 		if !ok {
 			return nil, invalid("NextToken is invalid")
 		}
-		query = query.Where(after, keys[0])
+		where.And(after, keys[0])
 	}
 	size := page
 	if most != nil {
 		size = int(*most)
 	}
-	if err := query.OrderExpr(order).Limit(int64(size) + 1).Scan(ctx); err != nil {
+	if err := store.Query(ctx, db, rows, query+where.Clause()+" ORDER BY "+order+" LIMIT ?", append(where.Args, size+1)...); err != nil {
 		return nil, fmt.Errorf("read a page: %w", err)
 	}
 	if len(*rows) > size {
@@ -72,14 +71,16 @@ func (e *Engine) ListStackSets(ctx context.Context, caller awswire.Caller, in *c
 		return nil, err
 	}
 	var rows []setRow
-	query := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("template", "parameters").Where("account = ? AND region = ?", caller.Account, caller.Region)
+	query := "SELECT " + store.Columns[setRow]("template", "parameters") + " FROM stack_sets "
+	var where store.Where
+	where.And("account = ? AND region = ?", caller.Account, caller.Region)
 	switch in.Status {
 	case types.StackSetStatusActive:
-		query = query.Where("live")
+		where.And("live")
 	case types.StackSetStatusDeleted:
-		query = query.Where("NOT live")
+		where.And("NOT live")
 	}
-	next, err := paged(ctx, query, &rows, "name || ':' || id", "name || ':' || id > ?", in.MaxResults, in.NextToken, (*setRow).id, "ListStackSets", caller.Account, caller.Region, in.Status)
+	next, err := paged(ctx, e.store.Read(), &rows, query, where, "name || ':' || id", "name || ':' || id > ?", in.MaxResults, in.NextToken, (*setRow).id, "ListStackSets", caller.Account, caller.Region, in.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -138,23 +139,25 @@ func (e *Engine) ListStackInstances(ctx context.Context, caller awswire.Caller, 
 		return nil, err
 	}
 	var rows []instanceRow
-	query := e.store.Read().NewSelect().Model(&rows).ExcludeColumn("overrides").Where("set_id = ?", s.ID)
+	query := "SELECT " + store.Columns[instanceRow]("overrides") + " FROM stack_set_instances "
+	var where store.Where
+	where.And("set_id = ?", s.ID)
 	list := []any{"ListStackInstances", s.ID, aws.ToString(in.StackInstanceAccount), aws.ToString(in.StackInstanceRegion)}
 	if in.StackInstanceAccount != nil {
-		query = query.Where("account = ?", *in.StackInstanceAccount)
+		where.And("account = ?", *in.StackInstanceAccount)
 	}
 	if in.StackInstanceRegion != nil {
-		query = query.Where("region = ?", *in.StackInstanceRegion)
+		where.And("region = ?", *in.StackInstanceRegion)
 	}
 	for _, filter := range in.Filters {
 		column := instanceColumns[filter.Name]
 		if column == "" {
 			return nil, invalid("Filter name %s is not supported", filter.Name)
 		}
-		query = query.Where(column+" = ?", aws.ToString(filter.Values))
+		where.And(column+" = ?", aws.ToString(filter.Values))
 		list = append(list, column, aws.ToString(filter.Values))
 	}
-	next, err := paged(ctx, query, &rows, "region || '/' || account", "region || '/' || account > ?", in.MaxResults, in.NextToken, (*instanceRow).key, list...)
+	next, err := paged(ctx, e.store.Read(), &rows, query, where, "region || '/' || account", "region || '/' || account > ?", in.MaxResults, in.NextToken, (*instanceRow).key, list...)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +175,8 @@ func (e *Engine) ListStackInstances(ctx context.Context, caller awswire.Caller, 
 
 // failures counts the instances in which an operation failed.
 func (e *Engine) failures(ctx context.Context, op *operationRow) (*types.StackSetOperationStatusDetails, error) {
-	n, err := e.store.Read().NewSelect().Model((*resultRow)(nil)).
-		Where("set_id = ? AND operation_id = ? AND status = ?", op.SetID, op.ID, types.StackSetOperationResultStatusFailed).Count(ctx)
+	n, err := store.Count(ctx, e.store.Read(), "FROM stack_set_results WHERE set_id = ? AND operation_id = ? AND status = ?",
+		op.SetID, op.ID, types.StackSetOperationResultStatusFailed)
 	if err != nil {
 		return nil, fmt.Errorf("count failures: %w", err)
 	}
@@ -215,8 +218,10 @@ func (e *Engine) ListStackSetOperations(ctx context.Context, caller awswire.Call
 		return nil, err
 	}
 	var rows []operationRow
-	query := e.store.Read().NewSelect().Model(&rows).Where("set_id = ?", s.ID)
-	next, err := paged(ctx, query, &rows, "seq DESC", "seq < CAST(? AS BIGINT)", in.MaxResults, in.NextToken, (*operationRow).key, "ListStackSetOperations", s.ID)
+	query := "SELECT " + store.Columns[operationRow]() + " FROM stack_set_operations "
+	var where store.Where
+	where.And("set_id = ?", s.ID)
+	next, err := paged(ctx, e.store.Read(), &rows, query, where, "seq DESC", "seq < CAST(? AS BIGINT)", in.MaxResults, in.NextToken, (*operationRow).key, "ListStackSetOperations", s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -351,11 +356,12 @@ const keepEnded = 90 * 24 * time.Hour
 func (e *Engine) Expire(ctx context.Context, now time.Time) error {
 	before := store.At(now.Add(-keepEnded))
 	return e.store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		old := tx.NewSelect().Model((*operationRow)(nil)).Column("id").Where("o.set_id = r.set_id AND o.id = r.operation_id AND o.ended_at < ?", before)
-		if _, err := tx.NewDelete().Model((*resultRow)(nil)).Where("EXISTS (?)", old).Exec(ctx); err != nil {
+		_, err := store.Exec(ctx, tx, `DELETE FROM stack_set_results AS r WHERE EXISTS (SELECT 1 FROM stack_set_operations AS o
+			WHERE o.set_id = r.set_id AND o.id = r.operation_id AND o.ended_at < ?)`, before)
+		if err != nil {
 			return fmt.Errorf("forget old results: %w", err)
 		}
-		if _, err := tx.NewDelete().Model((*operationRow)(nil)).Where("ended_at < ?", before).Exec(ctx); err != nil {
+		if _, err := store.Exec(ctx, tx, "DELETE FROM stack_set_operations WHERE ended_at < ?", before); err != nil {
 			return fmt.Errorf("forget old operations: %w", err)
 		}
 		return nil

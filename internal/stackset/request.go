@@ -137,10 +137,10 @@ func (e *Engine) accept(ctx context.Context, tx *store.Tx, s *setRow, begin *ope
 		row.Status = types.StackSetOperationStatusQueued
 	}
 	row.SetID, row.AdminRole, row.Role = s.ID, s.adminRole(), s.Role
-	if err := tx.NewSelect().Model((*operationRow)(nil)).ColumnExpr("COALESCE(MAX(seq), 0) + 1").Where("set_id = ?", s.ID).Scan(ctx, &row.Seq); err != nil {
+	if err := store.Query(ctx, tx, &row.Seq, "SELECT COALESCE(MAX(seq), 0) + 1 FROM stack_set_operations WHERE set_id = ?", s.ID); err != nil {
 		return fmt.Errorf("number an operation: %w", err)
 	}
-	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+	if err := store.Insert(ctx, tx, &row); err != nil {
 		return fmt.Errorf("add an operation: %w", err)
 	}
 	if row.Status == types.StackSetOperationStatusQueued {
@@ -174,19 +174,18 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *setRow, op *operati
 		if err := i.prepare(op, in); err != nil {
 			return err
 		}
-		if _, err := tx.NewInsert().Model(i).On("CONFLICT (set_id, account, region) DO UPDATE").
-			Set("overrides = EXCLUDED.overrides, detailed_status = EXCLUDED.detailed_status, last_operation_id = EXCLUDED.last_operation_id, reason = EXCLUDED.reason, status = EXCLUDED.status").Exec(ctx); err != nil {
+		if err := store.Upsert(ctx, tx, []*instanceRow{i}, "overrides", "detailed_status", "last_operation_id", "reason", "status"); err != nil {
 			return fmt.Errorf("write an instance: %w", err)
 		}
 		result := &resultRow{SetID: s.ID, OperationID: op.ID, Account: place.Account, Region: place.Region, Position: int64(position), Status: types.StackSetOperationResultStatusPending}
-		if _, err := tx.NewInsert().Model(result).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, result); err != nil {
 			return fmt.Errorf("add a result: %w", err)
 		}
 	}
 	if in.Changed {
 		// Those that this operation leaves out are behind.
-		_, err := tx.NewUpdate().Model((*instanceRow)(nil)).Set("status = ?", types.StackInstanceStatusOutdated).
-			Where("set_id = ? AND status = ?", s.ID, types.StackInstanceStatusCurrent).Exec(ctx)
+		_, err := store.Exec(ctx, tx, "UPDATE stack_set_instances SET status = ? WHERE set_id = ? AND status = ?",
+			types.StackInstanceStatusOutdated, s.ID, types.StackInstanceStatusCurrent)
 		if err != nil {
 			return fmt.Errorf("mark the instances of a stack set: %w", err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/builtin"
 	"github.com/formwork-dev/formwork/internal/invoke"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 type (
@@ -86,7 +87,7 @@ func (d *desk) run(action invoke.Action, identifier string, desired, previous ob
 func (d *desk) work() {
 	d.t.Helper()
 	var rows []operationRow
-	if err := d.config.Store.Read().NewSelect().Model(&rows).Where("ended_at IS NULL").Scan(d.t.Context()); err != nil {
+	if err := store.List(d.t.Context(), d.config.Store.Read(), &rows, "WHERE ended_at IS NULL"); err != nil {
 		d.t.Fatal(err)
 	}
 	if len(rows) > 0 && d.before != nil {
@@ -280,7 +281,7 @@ func TestResourceFails(t *testing.T) {
 		d.before = func() {
 			d.before = nil
 			var op operationRow
-			if err := d.config.Store.Read().NewSelect().Model(&op).Where("ended_at IS NULL").Scan(t.Context()); err != nil {
+			if err := store.Get(t.Context(), d.config.Store.Read(), &op, "WHERE ended_at IS NULL"); err != nil {
 				t.Fatal(err)
 			}
 			sets, err := d.ListStackSets(t.Context(), admin, &cloudformation.ListStackSetsInput{Status: types.StackSetStatusActive})

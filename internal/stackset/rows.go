@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -15,27 +14,27 @@ import (
 
 // A setRow is a stack set.
 type setRow struct {
-	bun.BaseModel `bun:"table:stack_sets,alias:s"`
+	store.Row `db:"stack_sets AS s"`
 
-	ID      string `bun:"id,pk"` // the UUID at the end of the id that clients see
-	Account string `bun:"account"`
-	Region  string `bun:"region"`
-	Name    string `bun:"name"`
-	Live    bool   `bun:"live"` // the name is taken
+	ID      string `db:"id,pk"` // the UUID at the end of the id that clients see
+	Account string `db:"account"`
+	Region  string `db:"region"`
+	Name    string `db:"name"`
+	Live    bool   `db:"live"` // the name is taken
 
-	Description  string                                           `bun:"description"`
-	Template     string                                           `bun:"template" seal:"stack_sets.template"`
-	Parameters   store.JSON[[]types.Parameter]                    `bun:"parameters" seal:"stack_sets.parameters"`
-	Capabilities store.JSON[[]types.Capability]                   `bun:"capabilities"`
-	Tags         store.JSON[[]types.Tag]                          `bun:"tags"`
-	AdminRole    string                                           `bun:"admin_role"` // ARN, "" for the usual one
-	Role         string                                           `bun:"role"`       // name of the execution role
-	Managed      bool                                             `bun:"managed"`    // operations wait for each other
-	Drift        store.JSON[*types.StackSetDriftDetectionDetails] `bun:"drift"`      // nil before the first detection
-	ClientToken  string                                           `bun:"client_token"`
-	RequestHash  string                                           `bun:"request_hash"`
-	CreatedAt    store.Time                                       `bun:"created_at"`
-	RowVersion   int64                                            `bun:"row_version"`
+	Description  string                                           `db:"description"`
+	Template     string                                           `db:"template" seal:"stack_sets.template"`
+	Parameters   store.JSON[[]types.Parameter]                    `db:"parameters" seal:"stack_sets.parameters"`
+	Capabilities store.JSON[[]types.Capability]                   `db:"capabilities"`
+	Tags         store.JSON[[]types.Tag]                          `db:"tags"`
+	AdminRole    string                                           `db:"admin_role"` // ARN, "" for the usual one
+	Role         string                                           `db:"role"`       // name of the execution role
+	Managed      bool                                             `db:"managed"`    // operations wait for each other
+	Drift        store.JSON[*types.StackSetDriftDetectionDetails] `db:"drift"`      // nil before the first detection
+	ClientToken  string                                           `db:"client_token"`
+	RequestHash  string                                           `db:"request_hash"`
+	CreatedAt    store.Time                                       `db:"created_at"`
+	RowVersion   int64                                            `db:"row_version"`
 }
 
 // id is what clients call the set: NAME:UUID.
@@ -63,21 +62,21 @@ func (s *setRow) adminRole() string {
 
 // An instanceRow is the stack of a set in one account and region.
 type instanceRow struct {
-	bun.BaseModel `bun:"table:stack_set_instances,alias:i"`
+	store.Row `db:"stack_set_instances AS i"`
 
-	SetID   string `bun:"set_id,pk"`
-	Account string `bun:"account,pk"`
-	Region  string `bun:"region,pk"`
+	SetID   string `db:"set_id,pk"`
+	Account string `db:"account,pk"`
+	Region  string `db:"region,pk"`
 
-	StackName string                            `bun:"stack_name"`
-	StackARN  string                            `bun:"stack_arn"` // "" before the stack exists
-	Overrides store.JSON[[]types.Parameter]     `bun:"overrides" seal:"stack_set_instances.overrides"`
-	Status    types.StackInstanceStatus         `bun:"status"`
-	Detailed  types.StackInstanceDetailedStatus `bun:"detailed_status"`
-	Reason    string                            `bun:"reason"`
-	Drift     types.StackDriftStatus            `bun:"drift_status"`
-	DriftAt   store.Time                        `bun:"drift_at"`
-	Operation string                            `bun:"last_operation_id"`
+	StackName string                            `db:"stack_name"`
+	StackARN  string                            `db:"stack_arn"` // "" before the stack exists
+	Overrides store.JSON[[]types.Parameter]     `db:"overrides" seal:"stack_set_instances.overrides"`
+	Status    types.StackInstanceStatus         `db:"status"`
+	Detailed  types.StackInstanceDetailedStatus `db:"detailed_status"`
+	Reason    string                            `db:"reason"`
+	Drift     types.StackDriftStatus            `db:"drift_status"`
+	DriftAt   store.Time                        `db:"drift_at"`
+	Operation string                            `db:"last_operation_id"`
 
 	gone bool // it is to be removed
 }
@@ -88,24 +87,24 @@ func (i *instanceRow) place() awswire.Place {
 
 // An operationRow is an operation on a set.
 type operationRow struct {
-	bun.BaseModel `bun:"table:stack_set_operations,alias:o"`
+	store.Row `db:"stack_set_operations AS o"`
 
-	SetID string `bun:"set_id,pk"`
-	ID    string `bun:"id,pk"`
+	SetID string `db:"set_id,pk"`
+	ID    string `db:"id,pk"`
 
-	Seq       int64                                            `bun:"seq"` // orders the operations of the set
-	Action    types.StackSetOperationAction                    `bun:"action"`
-	Status    types.StackSetOperationStatus                    `bun:"status"`
-	Reason    string                                           `bun:"reason"`
-	Input     store.JSON[input]                                `bun:"input" seal:"stack_set_operations.input"`
-	AdminRole string                                           `bun:"admin_role"`
-	Role      string                                           `bun:"role"`
-	Drift     store.JSON[*types.StackSetDriftDetectionDetails] `bun:"drift"`
-	Caller    string                                           `bun:"caller"` // access key id
-	CreatedAt store.Time                                       `bun:"created_at"`
-	EndedAt   store.Time                                       `bun:"ended_at"`
+	Seq       int64                                            `db:"seq"` // orders the operations of the set
+	Action    types.StackSetOperationAction                    `db:"action"`
+	Status    types.StackSetOperationStatus                    `db:"status"`
+	Reason    string                                           `db:"reason"`
+	Input     store.JSON[input]                                `db:"input" seal:"stack_set_operations.input"`
+	AdminRole string                                           `db:"admin_role"`
+	Role      string                                           `db:"role"`
+	Drift     store.JSON[*types.StackSetDriftDetectionDetails] `db:"drift"`
+	Caller    string                                           `db:"caller"` // access key id
+	CreatedAt store.Time                                       `db:"created_at"`
+	EndedAt   store.Time                                       `db:"ended_at"`
 
-	RowVersion int64 `bun:"row_version"`
+	RowVersion int64 `db:"row_version"`
 }
 
 // input is what an operation was asked to do.
@@ -121,18 +120,18 @@ type input struct {
 
 // A resultRow is what an operation did to one instance.
 type resultRow struct {
-	bun.BaseModel `bun:"table:stack_set_results,alias:r"`
+	store.Row `db:"stack_set_results AS r"`
 
-	SetID       string `bun:"set_id,pk"`
-	OperationID string `bun:"operation_id,pk"`
-	Account     string `bun:"account,pk"`
-	Region      string `bun:"region,pk"`
+	SetID       string `db:"set_id,pk"`
+	OperationID string `db:"operation_id,pk"`
+	Account     string `db:"account,pk"`
+	Region      string `db:"region,pk"`
 
-	Position int64                               `bun:"position"`
-	Status   types.StackSetOperationResultStatus `bun:"status"`
-	Reason   string                              `bun:"reason"`
-	Handle   string                              `bun:"handle"`    // of a drift detection
-	StackARN string                              `bun:"stack_arn"` // of the stack that the result waits for
+	Position int64                               `db:"position"`
+	Status   types.StackSetOperationResultStatus `db:"status"`
+	Reason   string                              `db:"reason"`
+	Handle   string                              `db:"handle"`    // of a drift detection
+	StackARN string                              `db:"stack_arn"` // of the stack that the result waits for
 }
 
 func (r *resultRow) place() awswire.Place {
@@ -140,9 +139,9 @@ func (r *resultRow) place() awswire.Place {
 }
 
 // one reads a row, nil if it does not exist.
-func one[T any](ctx context.Context, db bun.IDB, where string, args ...any) (*T, error) {
+func one[T any](ctx context.Context, db store.DB, where string, args ...any) (*T, error) {
 	row := new(T)
-	err := db.NewSelect().Model(row).Where(where, args...).Limit(1).Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", args...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -153,9 +152,9 @@ func one[T any](ctx context.Context, db bun.IDB, where string, args ...any) (*T,
 }
 
 // all reads rows in an order.
-func all[T any](ctx context.Context, db bun.IDB, order, where string, args ...any) ([]T, error) {
+func all[T any](ctx context.Context, db store.DB, order, where string, args ...any) ([]T, error) {
 	var rows []T
-	if err := db.NewSelect().Model(&rows).Where(where, args...).OrderExpr(order).Scan(ctx); err != nil {
+	if err := store.List(ctx, db, &rows, "WHERE "+where+" ORDER BY "+order, args...); err != nil {
 		return nil, fmt.Errorf("read %T: %w", rows, err)
 	}
 	return rows, nil

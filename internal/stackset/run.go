@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/store"
 )
@@ -73,7 +72,7 @@ func (e *Engine) advance(ctx context.Context, id string) (time.Time, error) {
 }
 
 // load reads an operation, nil if it does not exist.
-func (e *Engine) load(ctx context.Context, db bun.IDB, setID, operationID string) (*run, error) {
+func (e *Engine) load(ctx context.Context, db store.DB, setID, operationID string) (*run, error) {
 	r := &run{}
 	var err error
 	if r.op, err = one[operationRow](ctx, db, "set_id = ? AND id = ?", setID, operationID); err != nil || r.op == nil {
@@ -228,7 +227,7 @@ func (e *Engine) write(ctx context.Context, r *run, over bool) error {
 			if r.results[n] == r.before.results[n] {
 				continue
 			}
-			if _, err := tx.NewUpdate().Model(&r.results[n]).Column("status", "reason", "handle", "stack_arn").WherePK().Exec(ctx); err != nil {
+			if err := store.Update(ctx, tx, &r.results[n], "status", "reason", "handle", "stack_arn"); err != nil {
 				return err
 			}
 		}
@@ -241,7 +240,7 @@ func (e *Engine) write(ctx context.Context, r *run, over bool) error {
 			}
 		}
 		if r.op.Action == types.StackSetOperationActionDetectDrift {
-			if _, err := tx.NewUpdate().Model((*setRow)(nil)).Set("drift = ?, row_version = row_version + 1", r.op.Drift).Where("id = ?", r.set.ID).Exec(ctx); err != nil {
+			if _, err := store.Exec(ctx, tx, "UPDATE stack_sets SET drift = ?, row_version = row_version + 1 WHERE id = ?", r.op.Drift, r.set.ID); err != nil {
 				return err
 			}
 		}
@@ -254,11 +253,9 @@ func (e *Engine) write(ctx context.Context, r *run, over bool) error {
 
 func writeInstance(ctx context.Context, tx *store.Tx, i *instanceRow) error {
 	if i.gone {
-		_, err := tx.NewDelete().Model(i).WherePK().Exec(ctx)
-		return err
+		return store.Delete(ctx, tx, i)
 	}
-	_, err := tx.NewUpdate().Model(i).Column("stack_arn", "status", "detailed_status", "reason", "drift_status", "drift_at").WherePK().Exec(ctx)
-	return err
+	return store.Update(ctx, tx, i, "stack_arn", "status", "detailed_status", "reason", "drift_status", "drift_at")
 }
 
 // giveUp ends an operation that can never succeed: what has not ended of it failed.

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/stack"
@@ -44,12 +43,12 @@ func requestHash(in any) string {
 }
 
 // liveSet finds a set by its name, nil if there is none.
-func liveSet(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*setRow, error) {
+func liveSet(ctx context.Context, db store.DB, place awswire.Place, name string) (*setRow, error) {
 	return one[setRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", place.Account, place.Region, name)
 }
 
 // set finds a set by its name or id. Deleted ones have only their id.
-func set(ctx context.Context, db bun.IDB, caller awswire.Caller, name *string, callAs types.CallAs) (*setRow, error) {
+func set(ctx context.Context, db store.DB, caller awswire.Caller, name *string, callAs types.CallAs) (*setRow, error) {
 	if err := selfManaged(callAs, "", nil); err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func set(ctx context.Context, db bun.IDB, caller awswire.Caller, name *string, c
 	return found, err
 }
 
-func setOf(ctx context.Context, db bun.IDB, place awswire.Place, text string) (*setRow, error) {
+func setOf(ctx context.Context, db store.DB, place awswire.Place, text string) (*setRow, error) {
 	if _, rest, isARN := strings.Cut(text, ":stackset/"); isARN {
 		text = rest
 	}
@@ -113,8 +112,7 @@ func (e *Engine) CreateStackSet(ctx context.Context, caller awswire.Caller, in *
 		case taken != nil:
 			return awswire.Errorf("NameAlreadyExistsException", http.StatusConflict, "StackSet %s already exists", row.Name)
 		}
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
-		return err
+		return store.Insert(ctx, tx, row)
 	})
 	if err != nil {
 		return nil, err
@@ -311,7 +309,7 @@ func (e *Engine) DeleteStackSet(ctx context.Context, caller awswire.Caller, in *
 }
 
 // idle refuses what cannot be done while an operation runs.
-func (e *Engine) idle(ctx context.Context, db bun.IDB, s *setRow) error {
+func (e *Engine) idle(ctx context.Context, db store.DB, s *setRow) error {
 	running, err := one[operationRow](ctx, db, "set_id = ? AND ended_at IS NULL", s.ID)
 	if err == nil && running != nil {
 		err = awswire.Errorf("OperationInProgressException", http.StatusConflict, "Another Operation on StackSet %s is in progress: %s", s.arn(), running.ID)
@@ -358,7 +356,7 @@ func (e *Engine) DescribeStackSet(ctx context.Context, caller awswire.Caller, in
 	if row.Description != "" {
 		out.Description = &row.Description
 	}
-	err = e.store.Read().NewSelect().Model((*instanceRow)(nil)).ColumnExpr("DISTINCT region").Where("set_id = ?", row.ID).Order("region").Scan(ctx, &out.Regions)
+	err = store.Query(ctx, e.store.Read(), &out.Regions, "SELECT DISTINCT region FROM stack_set_instances WHERE set_id = ? ORDER BY region", row.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the regions of a stack set: %w", err)
 	}

@@ -237,7 +237,7 @@ func (r *rig) create(p *types.StackSetOperationPreferences, accounts, regions []
 func (r *rig) pass(operation string) {
 	r.t.Helper()
 	var id string
-	if err := r.config.Store.Read().NewSelect().Model((*operationRow)(nil)).Column("set_id").Where("id = ?", operation).Scan(r.t.Context(), &id); err != nil {
+	if err := store.Query(r.t.Context(), r.config.Store.Read(), &id, "SELECT set_id FROM stack_set_operations WHERE id = ?", operation); err != nil {
 		r.t.Fatal(err)
 	}
 	if _, err := r.advance(r.t.Context(), id+"/"+operation); err != nil {
@@ -528,7 +528,7 @@ func testDelete(t *testing.T, r *rig) {
 	if err := r.Expire(ctx, time.Now().Add(100*24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := r.config.Store.Read().NewSelect().Model((*resultRow)(nil)).Count(ctx); err != nil || n != 0 {
+	if n, err := store.Count(ctx, r.config.Store.Read(), "FROM stack_set_results"); err != nil || n != 0 {
 		t.Errorf("%d results are kept, %v", n, err)
 	}
 }
@@ -769,7 +769,7 @@ func TestGiveUp(t *testing.T) {
 		r.pass(second)
 		third := r.create(nil, threeAccounts[:1], fiveRegions[4:])
 		var id string
-		if err := r.config.Store.Read().NewSelect().Model((*operationRow)(nil)).Column("set_id").Where("id = ?", second).Scan(t.Context(), &id); err != nil {
+		if err := store.Query(t.Context(), r.config.Store.Read(), &id, "SELECT set_id FROM stack_set_operations WHERE id = ?", second); err != nil {
 			t.Fatal(err)
 		}
 		fail := r.Workers()[wakeKind].Fail

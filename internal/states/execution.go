@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
@@ -37,28 +36,28 @@ const (
 const workKind = "execution of a state machine"
 
 type executionRow struct {
-	bun.BaseModel `bun:"table:state_executions,alias:e"`
+	store.Row `db:"state_executions AS e"`
 
-	ARN        string     `bun:"arn,pk"`
-	Account    string     `bun:"account"`
-	Region     string     `bun:"region"`
-	Machine    string     `bun:"machine"`
-	Name       string     `bun:"name"`
-	AccessKey  string     `bun:"access_key"` // of the caller who started it
-	Status     string     `bun:"status"`
-	State      string     `bun:"state"`
-	Attempts   string     `bun:"attempts"` // JSON: how often each retrier of the state repeated the task
-	Steps      int64      `bun:"steps"`
-	NextAt     store.Time `bun:"next_at"`
-	StartedAt  store.Time `bun:"started_at"`
-	StoppedAt  store.Time `bun:"stopped_at"`
-	RowVersion int64      `bun:"row_version"`
+	ARN        string     `db:"arn,pk"`
+	Account    string     `db:"account"`
+	Region     string     `db:"region"`
+	Machine    string     `db:"machine"`
+	Name       string     `db:"name"`
+	AccessKey  string     `db:"access_key"` // of the caller who started it
+	Status     string     `db:"status"`
+	State      string     `db:"state"`
+	Attempts   string     `db:"attempts"` // JSON: how often each retrier of the state repeated the task
+	Steps      int64      `db:"steps"`
+	NextAt     store.Time `db:"next_at"`
+	StartedAt  store.Time `db:"started_at"`
+	StoppedAt  store.Time `db:"stopped_at"`
+	RowVersion int64      `db:"row_version"`
 
-	Definition string `bun:"definition" seal:"state_executions.definition"`
-	Input      string `bun:"input" seal:"state_executions.input"` // of the execution
-	Data       string `bun:"data" seal:"state_executions.data"`   // the input of the state, or the output of the execution
-	Error      string `bun:"error" seal:"state_executions.error"`
-	Cause      string `bun:"cause" seal:"state_executions.cause"`
+	Definition string `db:"definition" seal:"state_executions.definition"`
+	Input      string `db:"input" seal:"state_executions.input"` // of the execution
+	Data       string `db:"data" seal:"state_executions.data"`   // the input of the state, or the output of the execution
+	Error      string `db:"error" seal:"state_executions.error"`
+	Cause      string `db:"cause" seal:"state_executions.cause"`
 }
 
 func newID() string { return uuid.NewString() }
@@ -97,7 +96,7 @@ func (s *Service) start(ctx context.Context, caller awswire.Caller, machine, nam
 			Status: running, StartedAt: store.At(now), Definition: m.Definition, Input: input, Data: input,
 		}
 		s.enter(started, d, d.StartAt)
-		if _, err := tx.NewInsert().Model(started).Exec(ctx); err != nil {
+		if err := store.Insert(ctx, tx, started); err != nil {
 			return fmt.Errorf("add an execution: %w", err)
 		}
 		return tx.Wake(ctx, workKind, arn, started.NextAt.Time)
@@ -106,9 +105,9 @@ func (s *Service) start(ctx context.Context, caller awswire.Caller, machine, nam
 }
 
 // executionIn returns nil if there is no such execution.
-func executionIn(ctx context.Context, db bun.IDB, arn string) (*executionRow, error) {
+func executionIn(ctx context.Context, db store.DB, arn string) (*executionRow, error) {
 	row := &executionRow{ARN: arn}
-	err := db.NewSelect().Model(row).WherePK().Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE arn = ?", row.ARN)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -316,7 +315,7 @@ func (s *Service) failedTask(row *executionRow, d *definition, current *state, n
 
 // Expire forgets executions that ended a week ago.
 func (s *Service) Expire(ctx context.Context, now time.Time) error {
-	err := s.config.Store.DeleteInBatches(ctx, (*executionRow)(nil), "arn", "status <> ? AND stopped_at < ?", running, store.At(now.Add(-keepEnded)))
+	err := s.config.Store.DeleteInBatches(ctx, "state_executions", "arn", "status <> ? AND stopped_at < ?", running, store.At(now.Add(-keepEnded)))
 	if err != nil {
 		return fmt.Errorf("forget old executions: %w", err)
 	}

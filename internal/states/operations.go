@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/uptrace/bun"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/store"
@@ -114,7 +114,7 @@ func (s *Service) startExecution(ctx context.Context, caller awswire.Caller, in 
 }
 
 // execution finds what an ARN names in the place of the caller.
-func (s *Service) execution(ctx context.Context, db bun.IDB, caller awswire.Caller, arn string) (*executionRow, error) {
+func (s *Service) execution(ctx context.Context, db store.DB, caller awswire.Caller, arn string) (*executionRow, error) {
 	if _, err := nameIn(caller.Place, "execution", arn); err != nil {
 		return nil, err
 	}
@@ -194,10 +194,10 @@ func (s *Service) listExecutions(ctx context.Context, caller awswire.Caller, in 
 		return nil, err
 	}
 	var rows []executionRow
-	query := s.config.Store.Read().NewSelect().Model(&rows).
-		Where("account = ? AND region = ? AND machine = ?", caller.Account, caller.Region, machine).OrderExpr("started_at DESC, arn DESC")
+	var where store.Where
+	where.And("account = ? AND region = ? AND machine = ?", caller.Account, caller.Region, machine)
 	if in.StatusFilter != nil {
-		query = query.Where("status = ?", *in.StatusFilter)
+		where.And("status = ?", *in.StatusFilter)
 	}
 	list := []any{"ListExecutions", caller.Account, caller.Region, machine, aws.ToString(in.StatusFilter)}
 	if in.NextToken != nil {
@@ -205,10 +205,14 @@ func (s *Service) listExecutions(ctx context.Context, caller awswire.Caller, in 
 		if !ok {
 			return nil, badToken()
 		}
-		query = query.Where("(started_at, arn) < (CAST(? AS BIGINT), ?)", keys[0], keys[1])
+		at, err := strconv.ParseInt(keys[0], 10, 64)
+		if err != nil {
+			return nil, badToken()
+		}
+		where.And("(started_at, arn) < (?, ?)", at, keys[1])
 	}
 	size := pageSize(in.MaxResults)
-	if err := query.Limit(int64(size) + 1).Scan(ctx); err != nil {
+	if err := store.List(ctx, s.config.Store.Read(), &rows, where.Clause()+" ORDER BY started_at DESC, arn DESC LIMIT ?", append(where.Args, size+1)...); err != nil {
 		return nil, fmt.Errorf("list executions: %w", err)
 	}
 	out := &listExecutionsOutput{Executions: []executionItem{}}
@@ -244,18 +248,18 @@ func (s *Service) describeStateMachine(ctx context.Context, caller awswire.Calle
 }
 
 func (s *Service) listStateMachines(ctx context.Context, caller awswire.Caller, in *listStateMachinesInput) (*listStateMachinesOutput, error) {
-	var rows []machineRow
-	query := s.config.Store.Read().NewSelect().Model(&rows).Column("account", "region", "name", "created_at").
-		Where("account = ? AND region = ?", caller.Account, caller.Region).Order("name")
+	after := ""
 	if in.NextToken != nil {
-		after, ok := store.ReadKeyToken(*in.NextToken)
-		if !ok {
+		var ok bool
+		if after, ok = store.ReadKeyToken(*in.NextToken); !ok {
 			return nil, badToken()
 		}
-		query = query.Where("name > ?", after)
 	}
+	var rows []machineRow
 	size := pageSize(in.MaxResults)
-	if err := query.Limit(int64(size) + 1).Scan(ctx); err != nil {
+	err := store.Query(ctx, s.config.Store.Read(), &rows, "SELECT account, region, name, created_at FROM state_machines WHERE account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?",
+		caller.Account, caller.Region, after, size+1)
+	if err != nil {
 		return nil, fmt.Errorf("list state machines: %w", err)
 	}
 	out := &listStateMachinesOutput{StateMachines: []stateMachineItem{}}

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/lambda"
 	"github.com/formwork-dev/formwork/internal/lazyregexp"
@@ -60,16 +58,16 @@ type Machine struct {
 }
 
 type machineRow struct {
-	bun.BaseModel `bun:"table:state_machines,alias:m"`
+	store.Row `db:"state_machines AS m"`
 
-	Account    string     `bun:"account,pk"`
-	Region     string     `bun:"region,pk"`
-	Name       string     `bun:"name,pk"`
-	Definition string     `bun:"definition" seal:"state_machines.definition"`
-	Type       string     `bun:"type"`
-	RoleARN    string     `bun:"role_arn"`
-	Model      string     `bun:"model" seal:"state_machines.model"`
-	CreatedAt  store.Time `bun:"created_at"`
+	Account    string     `db:"account,pk"`
+	Region     string     `db:"region,pk"`
+	Name       string     `db:"name,pk"`
+	Definition string     `db:"definition" seal:"state_machines.definition"`
+	Type       string     `db:"type"`
+	RoleARN    string     `db:"role_arn"`
+	Model      string     `db:"model" seal:"state_machines.model"`
+	CreatedAt  store.Time `db:"created_at"`
 }
 
 func (r *machineRow) machine() *Machine {
@@ -102,11 +100,11 @@ func (s *Service) Create(ctx context.Context, place awswire.Place, m Machine) er
 		return err
 	}
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewInsert().Model(row).On("CONFLICT (account, region, name) DO NOTHING").Exec(ctx)
+		written, err := store.InsertOr(ctx, tx, "ON CONFLICT (account, region, name) DO NOTHING", row)
 		if err != nil {
 			return fmt.Errorf("add a state machine: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return awswire.Errorf("StateMachineAlreadyExists", 0, "State Machine Already Exists: '%s'", MachineARN(place, m.Name))
 		}
 		return nil
@@ -121,12 +119,12 @@ func (s *Service) Update(ctx context.Context, place awswire.Place, m Machine) er
 		return err
 	}
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewUpdate().Model(row).Column("definition", "role_arn", "model").WherePK().Exec(ctx)
+		err := store.Update(ctx, tx, row, "definition", "role_arn", "model")
+		if errors.Is(err, store.ErrStale) {
+			return noMachine(MachineARN(place, m.Name))
+		}
 		if err != nil {
 			return fmt.Errorf("change a state machine: %w", err)
-		}
-		if store.RequireOneRow(result) != nil {
-			return noMachine(MachineARN(place, m.Name))
 		}
 		return nil
 	})
@@ -148,16 +146,15 @@ func (s *Service) rowOf(place awswire.Place, m Machine) (*machineRow, error) {
 // does not exist.
 func (s *Service) Delete(ctx context.Context, place awswire.Place, name string) error {
 	return s.config.Store.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-		result, err := tx.NewDelete().Model(&machineRow{Account: place.Account, Region: place.Region, Name: name}).WherePK().Exec(ctx)
+		written, err := store.Exec(ctx, tx, "DELETE FROM state_machines WHERE account = ? AND region = ? AND name = ?", place.Account, place.Region, name)
 		if err != nil {
 			return fmt.Errorf("remove a state machine: %w", err)
 		}
-		if store.RequireOneRow(result) != nil {
+		if written == 0 {
 			return noMachine(MachineARN(place, name))
 		}
-		_, err = tx.NewUpdate().Model((*executionRow)(nil)).
-			Set("status = ?, stopped_at = ?, row_version = row_version + 1", aborted, store.At(s.config.Now())).
-			Where("account = ? AND region = ? AND machine = ? AND status = ?", place.Account, place.Region, name, running).Exec(ctx)
+		_, err = store.Exec(ctx, tx, "UPDATE state_executions SET status = ?, stopped_at = ?, row_version = row_version + 1 WHERE account = ? AND region = ? AND machine = ? AND status = ?",
+			aborted, store.At(s.config.Now()), place.Account, place.Region, name, running)
 		if err != nil {
 			return fmt.Errorf("end the executions of a state machine: %w", err)
 		}
@@ -170,9 +167,9 @@ func (s *Service) Get(ctx context.Context, place awswire.Place, name string) (*M
 	return machineIn(ctx, s.config.Store.Read(), place, name)
 }
 
-func machineIn(ctx context.Context, db bun.IDB, place awswire.Place, name string) (*Machine, error) {
+func machineIn(ctx context.Context, db store.DB, place awswire.Place, name string) (*Machine, error) {
 	row := &machineRow{Account: place.Account, Region: place.Region, Name: name}
-	err := db.NewSelect().Model(row).WherePK().Scan(ctx)
+	err := store.Get(ctx, db, row, "WHERE account = ? AND region = ? AND name = ?", row.Account, row.Region, row.Name)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, noMachine(MachineARN(place, name))

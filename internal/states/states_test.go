@@ -96,8 +96,7 @@ func (r *rig) toEnd(t *testing.T, definition, input string) *describeExecutionOu
 		t.Fatal(err)
 	}
 	err = r.config.Store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.NewUpdate().Model(&executionRow{ARN: *started.ExecutionArn, Steps: r.steps}).Column("steps").WherePK().Exec(ctx)
-		return err
+		return store.Update(ctx, tx, &executionRow{ARN: *started.ExecutionArn, Steps: r.steps}, "steps")
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +327,7 @@ func testErrors(t *testing.T, r *rig, machine, execution string) {
 	if err := r.Delete(t.Context(), caller.Place, "m"); err != nil {
 		t.Fatal(err)
 	}
-	if running, err := r.config.Store.Read().NewSelect().Model((*executionRow)(nil)).Where("status = ?", "RUNNING").Count(t.Context()); err != nil || running != 0 {
+	if running, err := store.Count(t.Context(), r.config.Store.Read(), "FROM state_executions WHERE status = ?", "RUNNING"); err != nil || running != 0 {
 		t.Errorf("%d executions run whose state machine is deleted, %v", running, err)
 	}
 	if err := r.Expire(t.Context(), r.now.Add(8*24*time.Hour)); err != nil {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/fixtures"
 )
 
@@ -22,18 +20,18 @@ func eachBench(b *testing.B, bench func(b *testing.B, config Config)) {
 }
 
 type thing struct {
-	bun.BaseModel `bun:"table:things"`
+	Row `db:"things"`
 
-	ID   string `bun:",pk"`
-	Data string
-	At   Time
+	ID   string `db:"id,pk"`
+	Data string `db:"data"`
+	At   Time   `db:"at"`
 }
 
 // withThings opens a store that has one table more.
 func withThings(t testing.TB, config Config) *Store {
 	t.Helper()
 	s := open(t, config)
-	if _, err := s.writer.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS things (id TEXT NOT NULL PRIMARY KEY, data TEXT NOT NULL, at BIGINT)"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "CREATE TABLE IF NOT EXISTS things (id TEXT NOT NULL PRIMARY KEY, data TEXT NOT NULL, at BIGINT)"); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -46,8 +44,7 @@ func BenchmarkWrite(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			row := thing{ID: fmt.Sprintf("%d-%d", run, i), Data: "some text", At: s.Now()}
 			if err := s.Write(b.Context(), func(ctx context.Context, tx *Tx) error {
-				_, err := tx.NewInsert().Model(&row).Exec(ctx)
-				return err
+				return Insert(ctx, tx, &row)
 			}); err != nil {
 				b.Fatal(err)
 			}
@@ -73,12 +70,11 @@ func BenchmarkWriteParallel(b *testing.B) {
 			for pb.Next() {
 				row := thing{ID: fmt.Sprintf("%d", <-ids), Data: "some text", At: s.Now()}
 				if err := s.Write(b.Context(), func(ctx context.Context, tx *Tx) error {
-					exists, err := tx.NewSelect().Model(&row).WherePK().Exists(ctx)
+					exists, err := Exists(ctx, tx, "FROM things WHERE id = ?", row.ID)
 					if err != nil || exists {
 						return err
 					}
-					_, err = tx.NewInsert().Model(&row).Exec(ctx)
-					return err
+					return Insert(ctx, tx, &row)
 				}); err != nil {
 					b.Error(err)
 					return
@@ -91,17 +87,17 @@ func BenchmarkWriteParallel(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	eachBench(b, func(b *testing.B, config Config) {
 		s := withThings(b, config)
-		var rows []thing
+		var rows []*thing
 		for i := range 1000 {
-			rows = append(rows, thing{ID: fmt.Sprint(i), Data: "some text", At: s.Now()})
+			rows = append(rows, &thing{ID: fmt.Sprint(i), Data: "some text", At: s.Now()})
 		}
-		if _, err := s.writer.NewInsert().Model(&rows).Exec(b.Context()); err != nil {
+		if err := Insert(b.Context(), s.on(s.writer), rows...); err != nil {
 			b.Fatal(err)
 		}
 		b.Run("one", func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				row := thing{ID: fmt.Sprint(i % 1000)}
-				if err := s.Read().NewSelect().Model(&row).WherePK().Scan(b.Context()); err != nil {
+				if err := Get(b.Context(), s.Read(), &row, "WHERE id = ?", row.ID); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -109,7 +105,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run("hundred", func(b *testing.B) {
 			for b.Loop() {
 				var page []thing
-				if err := s.Read().NewSelect().Model(&page).Order("id").Limit(100).Scan(b.Context()); err != nil {
+				if err := List(b.Context(), s.Read(), &page, "ORDER BY id LIMIT 100"); err != nil {
 					b.Fatal(err)
 				}
 			}

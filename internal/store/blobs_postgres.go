@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/files"
 )
 
@@ -22,19 +20,19 @@ const chunkSize = 1 << 20
 type tableBlobs struct{ store *Store }
 
 type blobRow struct {
-	bun.BaseModel `bun:"table:blobs"`
+	Row `db:"blobs"`
 
-	Hash    string `bun:",pk"`
-	Size    int64
-	Touched Time // by the database's clock
+	Hash    string `db:"hash,pk"`
+	Size    int64  `db:"size"`
+	Touched Time   `db:"touched"` // by the database's clock
 }
 
 type chunkRow struct {
-	bun.BaseModel `bun:"table:blob_chunks"`
+	Row `db:"blob_chunks"`
 
-	Hash string `bun:",pk"`
-	Part int64  `bun:",pk"`
-	Data []byte
+	Hash string `db:"hash,pk"`
+	Part int64  `db:"part,pk"`
+	Data []byte `db:"data"`
 }
 
 func newTableBlobs(s *Store) *Blobs { return &Blobs{&tableBlobs{s}} }
@@ -55,13 +53,13 @@ func (b *tableBlobs) receive(ctx context.Context, fill func(io.Writer) (Blob, er
 }
 
 func (b *tableBlobs) publish(ctx context.Context, blob Blob, content io.ReaderAt) error {
-	return b.store.writer.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	return b.store.inTx(ctx, b.store.writer, nil, func(tx DB) error {
 		var fresh bool
 		// xmax is zero in a row that this statement has inserted. The row is locked
 		// either way, so no Sweep removes it meanwhile.
-		err := tx.NewRaw(`INSERT INTO blobs (hash, size, touched) VALUES (?, ?, ?)
+		err := Query(ctx, tx, &fresh, `INSERT INTO blobs (hash, size, touched) VALUES (?, ?, ?)
 			ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched RETURNING xmax = 0`,
-			blob.Hash, blob.Size, At(time.Now())).Scan(ctx, &fresh)
+			blob.Hash, blob.Size, At(time.Now()))
 		if err != nil || !fresh {
 			return err
 		}
@@ -72,7 +70,7 @@ func (b *tableBlobs) publish(ctx context.Context, blob Blob, content io.ReaderAt
 				return err
 			}
 			row := chunkRow{Hash: blob.Hash, Part: part, Data: buffer[:n]}
-			if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			if err := Insert(ctx, tx, &row); err != nil {
 				return err
 			}
 		}
@@ -81,31 +79,30 @@ func (b *tableBlobs) publish(ctx context.Context, blob Blob, content io.ReaderAt
 }
 
 func (b *tableBlobs) open(ctx context.Context, hash string) (BlobReader, int64, error) {
-	row := blobRow{Hash: hash}
-	err := b.store.reader.NewSelect().Model(&row).WherePK().Scan(ctx)
+	var row blobRow
+	err := Get(ctx, b.store.Read(), &row, "WHERE hash = ?", hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, ErrNoBlob
 	} else if err != nil {
 		return nil, 0, err
 	}
-	chunks := &chunkReader{ctx: ctx, db: b.store.reader, hash: hash, size: row.Size, held: -1}
+	chunks := &chunkReader{ctx: ctx, db: b.store.Read(), hash: hash, size: row.Size, held: -1}
 	return &chunkedBlob{io.NewSectionReader(chunks, 0, row.Size)}, row.Size, nil
 }
 
 func (b *tableBlobs) has(ctx context.Context, hash string) (bool, error) {
-	return b.store.reader.NewSelect().Model(&blobRow{Hash: hash}).WherePK().Exists(ctx)
+	return Exists(ctx, b.store.Read(), "FROM blobs WHERE hash = ?", hash)
 }
 
 func (b *tableBlobs) old(ctx context.Context, before time.Time, after string, limit int) ([]string, error) {
 	var hashes []string
-	err := b.store.reader.NewSelect().Model((*blobRow)(nil)).Column("hash").
-		Where("hash > ?", after).Where("touched < ?", At(before)).Order("hash").Limit(int64(limit)).Scan(ctx, &hashes)
+	err := Query(ctx, b.store.Read(), &hashes, "SELECT hash FROM blobs WHERE hash > ? AND touched < ? ORDER BY hash LIMIT ?", after, At(before), limit)
 	return hashes, err
 }
 
 func (b *tableBlobs) remove(ctx context.Context, hash string, before time.Time) (int64, bool, error) {
 	var size int64
-	err := b.store.writer.NewRaw("DELETE FROM blobs WHERE hash = ? AND touched < ? RETURNING size", hash, At(before)).Scan(ctx, &size)
+	err := Query(ctx, b.store.on(b.store.writer), &size, "DELETE FROM blobs WHERE hash = ? AND touched < ? RETURNING size", hash, At(before))
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -122,7 +119,7 @@ func (*chunkedBlob) Close() error { return nil }
 // A chunkReader holds the chunk that was read last.
 type chunkReader struct {
 	ctx  context.Context
-	db   *bun.DB
+	db   DB
 	hash string
 	size int64
 
@@ -152,8 +149,8 @@ func (r *chunkReader) load(part int64) error {
 	if r.held == part {
 		return nil
 	}
-	row := chunkRow{Hash: r.hash, Part: part}
-	err := r.db.NewSelect().Model(&row).WherePK().Scan(r.ctx)
+	var row chunkRow
+	err := Get(r.ctx, r.db, &row, "WHERE hash = ? AND part = ?", r.hash, part)
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("blob %s has no part %d: %w", r.hash, part, ErrNoBlob)
 	} else if err != nil {

@@ -294,7 +294,7 @@ func TestMissingChunkIsNoticed(t *testing.T) {
 	content := someBytes(2*chunkSize + 5)
 	blob := put(t, s, content)
 	for _, damage := range []string{"UPDATE blob_chunks SET data = 'x' WHERE part = 1", "DELETE FROM blob_chunks WHERE part = 1"} {
-		if _, err := s.writer.ExecContext(t.Context(), damage); err != nil {
+		if _, err := Exec(t.Context(), s.on(s.writer), damage); err != nil {
 			t.Fatal(err)
 		}
 		r, _, err := s.Blobs().Open(t.Context(), blob.Hash)

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/uptrace/bun"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -44,7 +44,7 @@ func isBusy(err error) bool {
 // when the database has been locked for all of it: transactions that waited together need not
 // wait again, one after the other. The connection waits for a lock no longer than the rest of
 // lockPatience.
-func (s *Store) lend(ctx context.Context, begun time.Time) (conn bun.Conn, release func(), err error) {
+func (s *Store) lend(ctx context.Context, begun time.Time) (conn *sql.Conn, release func(), err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var timer *time.Timer
@@ -62,7 +62,7 @@ func (s *Store) lend(ctx context.Context, begun time.Time) (conn bun.Conn, relea
 		if cause := context.Cause(waiting); ctx.Err() == nil && errors.Is(cause, errBusy) {
 			err = cause
 		}
-		return bun.Conn{}, nil, err
+		return nil, nil, err
 	}
 	waited := time.Since(begun)
 	if waited < lockPatience/10 {
@@ -78,7 +78,7 @@ func (s *Store) lend(ctx context.Context, begun time.Time) (conn bun.Conn, relea
 	}
 	if err := timeout(ctx, lockPatience-waited); err != nil {
 		release()
-		return bun.Conn{}, nil, err
+		return nil, nil, err
 	}
 	return conn, release, nil
 }

@@ -30,7 +30,7 @@ func TestLockedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := func(ctx context.Context, tx *Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 1")
+		_, err := Exec(ctx, tx, "UPDATE counters SET n = n + 1")
 		return err
 	}
 	var waiting sync.WaitGroup
@@ -54,7 +54,7 @@ func TestLockedDatabase(t *testing.T) {
 		}
 	}
 	var timeout int
-	if err := s.writer.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &timeout); err != nil || time.Duration(timeout)*time.Millisecond != lockPatience {
+	if err := Query(t.Context(), s.on(s.writer), &timeout, "PRAGMA busy_timeout"); err != nil || time.Duration(timeout)*time.Millisecond != lockPatience {
 		t.Errorf("afterwards the connection waits %d ms, %v", timeout, err)
 	}
 }

@@ -20,7 +20,7 @@ func (s *Store) Check(ctx context.Context) error {
 		query = "SELECT pg_current_xact_id()" // which a server that only reads refuses
 	}
 	err := s.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.ExecContext(ctx, query)
+		_, err := Exec(ctx, tx, query)
 		return err
 	})
 	if err != nil || s.IsPostgres() {

@@ -80,16 +80,22 @@ func (j JSON[T]) Value() (driver.Value, error) { return j.text, nil }
 
 // Scan implements [sql.Scanner].
 func (j *JSON[T]) Scan(src any) error {
-	var text string
-	switch src := src.(type) {
-	case string:
-		text = src
-	case []byte:
-		text = string(src)
-	default:
-		return fmt.Errorf("a JSON column must be text but is %T", src)
+	text, err := textOf(src)
+	if err != nil {
+		return err
 	}
 	return j.scan(text, false)
+}
+
+// textOf is what a column of a text is read as.
+func textOf(src any) (string, error) {
+	switch src := src.(type) {
+	case string:
+		return src, nil
+	case []byte:
+		return string(src), nil
+	}
+	return "", fmt.Errorf("the column must be text but is %T", src)
 }
 
 // scan reads a text, of which may be known that it is JSON.
@@ -130,38 +136,6 @@ func (j JSON[T]) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (j *JSON[T]) UnmarshalJSON(text []byte) error { return j.scan(string(text), true) }
-
-// JSONValue is v as a column keeps it.
-func JSONValue(v any) (driver.Value, error) {
-	text, err := json.Marshal(v)
-	return string(text), err
-}
-
-// ScanJSON reads what JSONValue wrote.
-func ScanJSON(src, v any) error {
-	switch text := src.(type) {
-	case string:
-		return json.Unmarshal([]byte(text), v)
-	case []byte:
-		return json.Unmarshal(text, v)
-	default:
-		return fmt.Errorf("a JSON column must be text but is %T", src)
-	}
-}
-
-// Tags are texts by key, as a column keeps them.
-type Tags map[string]string
-
-// Value is a JSON object.
-func (t Tags) Value() (driver.Value, error) {
-	if t == nil {
-		return "{}", nil
-	}
-	return JSONValue(map[string]string(t))
-}
-
-// Scan reads what Value wrote.
-func (t *Tags) Scan(src any) error { return ScanJSON(src, (*map[string]string)(t)) }
 
 // Successor is the smallest text after every text that begins with prefix, in the order of
 // bytes. It returns false if there is no such text: for "", and for a prefix that consists of

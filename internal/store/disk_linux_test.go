@@ -60,8 +60,7 @@ func TestFullDisk(t *testing.T) {
 	err = nil
 	for i := 0; i < 5000 && err == nil; i++ {
 		err = s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			_, err := tx.NewInsert().Model(&thing{ID: fmt.Sprint(i), Data: strings.Repeat("x", 4000)}).Exec(ctx)
-			return err
+			return Insert(ctx, tx, &thing{ID: fmt.Sprint(i), Data: strings.Repeat("x", 4000)})
 		})
 	}
 	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "full") {
@@ -71,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Check(t.Context()); !errors.As(err, &fault) || !strings.Contains(err.Error(), "full") {
 		t.Errorf("the full disk is not noticed: %v", err)
 	}
-	if err := s.Read().NewRaw("SELECT count(*) FROM things").Scan(t.Context(), new(int)); err != nil {
+	if err := Query(t.Context(), s.Read(), new(int), "SELECT count(*) FROM things"); err != nil {
 		t.Errorf("a full store cannot be read: %v", err)
 	}
 }

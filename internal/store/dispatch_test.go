@@ -18,7 +18,7 @@ func TestLostClaim(t *testing.T) {
 		s := open(t, config)
 		var r recorder
 		work(t, s, map[string]Run{"k": r.work})
-		if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, ?)", s.dispatch.lease.tenure().node); err != nil {
+		if _, err := Exec(t.Context(), s.on(s.writer), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, ?)", s.dispatch.lease.tenure().node); err != nil {
 			t.Fatal(err)
 		}
 		idle(t, s)
@@ -82,7 +82,7 @@ func TestUnclaim(t *testing.T) {
 		for _, id := range []string{"woken", "earlier"} {
 			wake(t, s, "k", id, time.Time{})
 		}
-		if _, err := s.writer.ExecContext(t.Context(), "UPDATE wakeups SET node = 'other' WHERE id = 'gone'"); err != nil {
+		if _, err := Exec(t.Context(), s.on(s.writer), "UPDATE wakeups SET node = 'other' WHERE id = 'gone'"); err != nil {
 			t.Fatal(err)
 		}
 		outcomes := []outcome{out("done", Time{}, 0), out("woken", Time{}, 0), out("again", at(time.Hour), 0), out("earlier", at(time.Hour), 0), out("failed", at(time.Minute), 3), out("gone", Time{}, 0)}
@@ -92,12 +92,12 @@ func TestUnclaim(t *testing.T) {
 			}
 		}
 		var rows []struct {
-			ID       string
-			Due      Time
-			Node     string
-			Attempts int64
+			ID       string `db:"id"`
+			Due      Time   `db:"due"`
+			Node     string `db:"node"`
+			Attempts int64  `db:"attempts"`
 		}
-		if err := s.Read().NewRaw("SELECT id, due, node, attempts FROM wakeups ORDER BY id").Scan(t.Context(), &rows); err != nil {
+		if err := Query(t.Context(), s.Read(), &rows, "SELECT id, due, node, attempts FROM wakeups ORDER BY id"); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -134,11 +134,11 @@ func TestRunsOfOneIDNeverOverlap(t *testing.T) {
 	wake(t, s, "k", "id", time.Time{})
 	<-entered
 	first := s.dispatch.lease.tenure().node
-	if _, err := s.writer.ExecContext(t.Context(), "DELETE FROM nodes"); err != nil { // taken for dead
+	if _, err := Exec(t.Context(), s.on(s.writer), "DELETE FROM nodes"); err != nil { // taken for dead
 		t.Fatal(err)
 	}
 	await(t, "the wake-up is claimed under the next lease", func() bool {
-		n, err := s.Read().NewSelect().TableExpr("wakeups").Where("node NOT IN ('', ?)", first).Count(t.Context())
+		n, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE node NOT IN ('', ?)", first)
 		return err == nil && n == 1
 	})
 	select {
@@ -192,10 +192,10 @@ func TestClockOfTheDatabaseGoesBack(t *testing.T) {
 	config := postgres(t)
 	config.Lease = 500 * time.Millisecond
 	s := open(t, config)
-	if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO nodes (id, seen) SELECT 'dead', "+databaseTime+" + 3600000000"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "INSERT INTO nodes (id, seen) SELECT 'dead', "+databaseTime+" + 3600000000"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, 'dead')"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "INSERT INTO wakeups (kind, id, due, node) VALUES ('k', 'id', NULL, 'dead')"); err != nil {
 		t.Fatal(err)
 	}
 	var r recorder

@@ -11,6 +11,10 @@
 // free workers. Delivery is at least once: workers change the state of record by
 // compare-and-set on row versions. docs/decisions/0007, 0008 and 0014 explain the design.
 //
+// Statements are SQL that both databases understand, with a ? for each value. Get, List and Query read rows into
+// structures, whose tags name columns (see Row); Insert, Update, Swap and Save write them. A field with a tag seal is
+// encrypted in the database. docs/decisions/0038 explains the layer.
+//
 // The package does not use tables of other packages. Each of them owns its rows and its
 // migration files, which are in migrations/ so that they are applied in one order.
 package store

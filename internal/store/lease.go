@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // A lease is a node's right to the work that it claims. On SQLite it is the lock of the
@@ -17,7 +15,7 @@ import (
 // consider the node dead and make its work wait again. Times are by the database's clock.
 type lease struct {
 	store *Store
-	db    *bun.DB // nil on SQLite
+	db    *sql.DB // nil on SQLite
 
 	mu      sync.Mutex
 	current tenure
@@ -42,7 +40,7 @@ const (
 func takeLease(ctx context.Context, s *Store) (*lease, error) {
 	l := &lease{store: s}
 	if s.IsPostgres() {
-		db, err := openPostgresPool(s.config.DSN, 1, nil)
+		db, err := openPostgresPool(s.config.DSN, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +57,7 @@ func takeLease(ctx context.Context, s *Store) (*lease, error) {
 func (l *lease) begin(ctx context.Context) error {
 	node := l.store.config.NewID()
 	if l.db != nil {
-		if _, err := l.db.ExecContext(ctx, signOn, node); err != nil {
+		if _, err := Exec(ctx, l.store.on(l.db), signOn, node); err != nil {
 			return err
 		}
 	}
@@ -135,7 +133,7 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 	current := l.tenure()
 	lost := current.ctx.Err() != nil
 	if !lost {
-		count, err := affected(l.db.ExecContext(ctx, renew, current.node))
+		count, err := Exec(ctx, l.store.on(l.db), renew, current.node)
 		if err != nil {
 			return 0, err
 		}
@@ -155,27 +153,20 @@ func (l *lease) beat(ctx context.Context) (taken int64, err error) {
 // for the next beat, when another node does the same: a wake-up that a new node claims
 // meanwhile must not be taken from it.
 func (l *lease) takeOver(ctx context.Context) (taken int64, err error) {
-	err = l.db.RunInTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead}, func(ctx context.Context, tx bun.Tx) error {
+	err = l.store.inTx(ctx, l.db, &sql.TxOptions{Isolation: sql.LevelRepeatableRead}, func(tx DB) error {
 		for _, statement := range []string{rejuvenate, bury} {
-			if _, err := tx.ExecContext(ctx, statement, l.store.config.Lease.Microseconds()); err != nil {
+			if _, err := Exec(ctx, tx, statement, l.store.config.Lease.Microseconds()); err != nil {
 				return err
 			}
 		}
 		now := l.store.Now()
-		taken, err = affected(tx.ExecContext(ctx, inherit, now, now))
+		taken, err = Exec(ctx, tx, inherit, now, now)
 		return err
 	})
 	if isConflict(err) {
 		return 0, nil
 	}
 	return taken, err
-}
-
-func affected(result sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }
 
 // lost ends the contexts of the workers of this lease.
@@ -193,10 +184,10 @@ func (l *lease) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := l.db.ExecContext(ctx, "DELETE FROM nodes WHERE id = ?", l.tenure().node)
+	_, err := Exec(ctx, l.store.on(l.db), "DELETE FROM nodes WHERE id = ?", l.tenure().node)
 	if err == nil {
 		now := l.store.Now()
-		_, err = l.db.ExecContext(ctx, inherit, now, now)
+		_, err = Exec(ctx, l.store.on(l.db), inherit, now, now)
 	}
 	if err = errors.Join(err, l.close()); err != nil {
 		l.store.logger.WarnContext(ctx, "lease cannot be given back; others will take over when it has ended", "error", err)

@@ -9,7 +9,7 @@ import (
 // Waiting is how many wake-ups wait for their time or for a worker.
 func (s *Store) Waiting(ctx context.Context) (int64, error) {
 	var waiting int64
-	if err := s.reader.NewRaw("SELECT count(*) FROM wakeups WHERE node = ''").Scan(ctx, &waiting); err != nil {
+	if err := Query(ctx, s.Read(), &waiting, "SELECT count(*) FROM wakeups WHERE node = ''"); err != nil {
 		return 0, fmt.Errorf("count wake-ups: %w", s.explain(err))
 	}
 	return waiting, nil
@@ -20,7 +20,7 @@ func (s *Store) Waiting(ctx context.Context) (int64, error) {
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	if s.IsPostgres() {
 		var size int64
-		if err := s.reader.NewRaw("SELECT pg_database_size(current_database())").Scan(ctx, &size); err != nil {
+		if err := Query(ctx, s.Read(), &size, "SELECT pg_database_size(current_database())"); err != nil {
 			return 0, fmt.Errorf("measure the database: %w", s.explain(err))
 		}
 		return size, nil

@@ -86,10 +86,10 @@ func (s *Store) migrateTo(ctx context.Context, files fs.FS) error {
 		return err
 	}
 	defer func() { // the lock ends with its connection at the latest
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", int64(migrationLock))
+		_, _ = Exec(context.WithoutCancel(ctx), s.on(conn), "SELECT pg_advisory_unlock(?)", int64(migrationLock))
 		_ = conn.Close()
 	}()
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", int64(migrationLock)); err != nil {
+	if _, err := Exec(ctx, s.on(conn), "SELECT pg_advisory_lock(?)", int64(migrationLock)); err != nil {
 		return fmt.Errorf("wait for another node's migration: %w", err)
 	}
 	if current, err := s.isCurrent(ctx, files); err != nil || current {
@@ -136,11 +136,11 @@ func (s *Store) applied(ctx context.Context) ([]int64, error) {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass(?)"
 	}
 	var count int
-	if err := s.writer.NewRaw(exists, versionTable).Scan(ctx, &count); err != nil || count == 0 {
+	if err := Query(ctx, s.on(s.writer), &count, exists, versionTable); err != nil || count == 0 {
 		return nil, err
 	}
 	var versions []int64
-	if err := s.writer.NewRaw("SELECT version_id FROM "+versionTable+" WHERE version_id > 0").Scan(ctx, &versions); err != nil {
+	if err := Query(ctx, s.on(s.writer), &versions, "SELECT version_id FROM "+versionTable+" WHERE version_id > 0"); err != nil {
 		return nil, fmt.Errorf("read the versions of %s: %w", versionTable, err)
 	}
 	return versions, nil
@@ -172,7 +172,7 @@ func (s *Store) migrateForward(ctx context.Context, files fs.FS) error {
 	if s.IsPostgres() {
 		dialect = goose.DialectPostgres
 	}
-	provider, err := goose.NewProvider(dialect, s.sqlDB(), files,
+	provider, err := goose.NewProvider(dialect, s.writer, files,
 		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true),
 		goose.WithAllowOutofOrder(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {

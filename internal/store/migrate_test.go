@@ -46,7 +46,7 @@ func catalogue(t *testing.T, s *Store) []string {
 		query = cataloguePostgres
 	}
 	var lines []string
-	if err := s.Read().NewRaw(query).Scan(t.Context(), &lines); err != nil {
+	if err := Query(t.Context(), s.Read(), &lines, query); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)
@@ -112,11 +112,11 @@ func unmigrated(t *testing.T, config Config) *Store {
 	s.logger = s.config.Logger
 	var err error
 	if s.IsPostgres() {
-		s.writer, err = openPostgresPool(config.DSN, 4, nil)
+		s.writer, err = openPostgresPool(config.DSN, 4)
 		s.reader = s.writer
 	} else {
 		s.file = config.Dir + "/formwork.db"
-		s.writer, s.reader, err = openSQLiteFile(s.file, nil)
+		s.writer, s.reader, err = openSQLiteFile(s.file)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -211,13 +211,13 @@ func TestDataComesForward(t *testing.T) {
 						t.Fatal(err)
 					}
 					name := fmt.Sprint("someone of version ", version)
-					if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO people (name) VALUES (?)", name); err != nil {
+					if _, err := Exec(t.Context(), s.on(s.writer), "INSERT INTO people (name) VALUES (?)", name); err != nil {
 						t.Fatal(err)
 					}
 				}
 				var age, people, ages int
-				if err := s.writer.NewRaw("SELECT age, (SELECT count(*) FROM people), (SELECT count(*) FROM ages) FROM ages WHERE name = 'ada'").
-					Scan(t.Context(), &age, &people, &ages); err != nil {
+				if err := s.writer.QueryRowContext(t.Context(), "SELECT age, (SELECT count(*) FROM people), (SELECT count(*) FROM ages) FROM ages WHERE name = 'ada'").
+					Scan(&age, &people, &ages); err != nil {
 					t.Fatal(err)
 				}
 				if age != 36 || people != 1+len(path) || ages != len(path) {
@@ -240,7 +240,7 @@ func TestFailedMigrationLeavesTheLastVersion(t *testing.T) {
 			t.Errorf("got %v, want the name of the file", err)
 		}
 		var people int
-		if err := s.writer.NewRaw("SELECT count(*) FROM people").Scan(t.Context(), &people); err != nil || people != 1 {
+		if err := Query(t.Context(), s.on(s.writer), &people, "SELECT count(*) FROM people"); err != nil || people != 1 {
 			t.Errorf("%d people are left (%v)", people, err)
 		}
 		if err := s.migrateTo(t.Context(), upTo(t, releases, 3)); err != nil {
@@ -256,7 +256,7 @@ func TestNewerStoreIsRefused(t *testing.T) {
 		t.Run(table.name, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, config Config) {
 				s := open(t, config)
-				if _, err := s.writer.ExecContext(t.Context(), table.insert); err != nil {
+				if _, err := Exec(t.Context(), s.on(s.writer), table.insert); err != nil {
 					t.Fatal(err)
 				}
 				if err := s.Close(); err != nil {

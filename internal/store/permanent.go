@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -127,71 +126,4 @@ func spanOfSQLite(code int) (lifespan, string) {
 		return transient, ""
 	}
 	return unknown, refusedStatement
-}
-
-// wellFormed returns a *StatementError for a statement into which bun has written an error
-// instead of a value, as "?!(error)" outside of texts: the error may quote what a user wrote.
-func wellFormed(query string) error {
-	if !strings.Contains(query, "?!(") {
-		return nil
-	}
-	for i := 0; i < len(query); i++ {
-		switch c := query[i]; {
-		case c == '\'' || c == '"' || c == '`':
-			end := strings.IndexByte(query[i+1:], c) // a doubled quote starts the next text
-			if end < 0 {
-				return &StatementError{"a text in it does not end"}
-			}
-			i += end + 1
-		case strings.HasPrefix(query[i:], "?!("):
-			return &StatementError{"a value in it has no form in SQL"}
-		}
-	}
-	return nil
-}
-
-// A checking connector opens connections to PostgreSQL that execute only well-formed statements.
-type checking struct{ driver.Connector }
-
-// Connect implements [driver.Connector].
-func (c checking) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	full, ok := conn.(postgresConn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("connect: unexpected driver %T", conn), conn.Close())
-	}
-	return checkingConn{full}, nil
-}
-
-// postgresConn is what database/sql uses of a connection of the driver.
-type postgresConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.NamedValueChecker
-}
-
-type checkingConn struct{ postgresConn }
-
-// ExecContext implements [driver.ExecerContext].
-func (c checkingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := wellFormed(query); err != nil {
-		return nil, err
-	}
-	return c.postgresConn.ExecContext(ctx, query, args)
-}
-
-// QueryContext implements [driver.QueryerContext].
-func (c checkingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := wellFormed(query); err != nil {
-		return nil, err
-	}
-	return c.postgresConn.QueryContext(ctx, query, args)
 }

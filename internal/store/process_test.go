@@ -153,7 +153,7 @@ func churn(s *Store, name string) error {
 	for i := range 200 { // as many as a test waits for at most, and some
 		id := fmt.Sprintf("%s-%06d", name, i)
 		err := s.Write(context.Background(), func(ctx context.Context, tx *Tx) error {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO effects (id, done, by_node) VALUES (?, 0, '')", id); err != nil {
+			if _, err := Exec(ctx, tx, "INSERT INTO effects (id, done, by_node) VALUES (?, 0, '')", id); err != nil {
 				return err
 			}
 			return tx.Wake(ctx, "effect", id, time.Time{})
@@ -175,14 +175,14 @@ func untilParentEndsThenExit() {
 func effect(s *Store, name string) Run {
 	return func(ctx context.Context, id string) (time.Time, error) {
 		var done int
-		if err := s.Read().NewRaw("SELECT done FROM effects WHERE id = ?", id).Scan(ctx, &done); err != nil {
+		if err := Query(ctx, s.Read(), &done, "SELECT done FROM effects WHERE id = ?", id); err != nil {
 			return time.Time{}, err
 		}
 		if done > 0 {
 			return time.Time{}, nil
 		}
 		return time.Time{}, s.Write(ctx, func(ctx context.Context, tx *Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE effects SET done = done + 1, by_node = ? WHERE id = ? AND done = ?", name, id, done)
+			_, err := Exec(ctx, tx, "UPDATE effects SET done = done + 1, by_node = ? WHERE id = ? AND done = ?", name, id, done)
 			return err
 		})
 	}
@@ -190,7 +190,7 @@ func effect(s *Store, name string) Run {
 
 func makeEffects(t *testing.T, s *Store) {
 	t.Helper()
-	if _, err := s.writer.ExecContext(t.Context(), "CREATE TABLE effects (id TEXT NOT NULL PRIMARY KEY, done BIGINT NOT NULL, by_node TEXT NOT NULL)"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "CREATE TABLE effects (id TEXT NOT NULL PRIMARY KEY, done BIGINT NOT NULL, by_node TEXT NOT NULL)"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -215,7 +215,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		s = open(t, config)
 		var ids []string
-		if err := s.Read().NewRaw("SELECT id FROM effects ORDER BY id").Scan(t.Context(), &ids); err != nil {
+		if err := Query(t.Context(), s.Read(), &ids, "SELECT id FROM effects ORDER BY id"); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range acknowledged {
@@ -227,7 +227,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		work(t, s, map[string]Run{"effect": effect(s, "last")})
 		idle(t, s)
 		var wrong []string
-		if err := s.Read().NewRaw("SELECT id FROM effects WHERE done <> 1").Scan(t.Context(), &wrong); err != nil {
+		if err := Query(t.Context(), s.Read(), &wrong, "SELECT id FROM effects WHERE done <> 1"); err != nil {
 			t.Fatal(err)
 		}
 		if len(wrong) > 0 {
@@ -262,7 +262,7 @@ func TestNodesShareTheWork(t *testing.T) {
 	if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for i := range count {
 			id := fmt.Sprint(i)
-			if _, err := tx.ExecContext(ctx, "INSERT INTO effects (id, done, by_node) VALUES (?, 0, '')", id); err != nil {
+			if _, err := Exec(ctx, tx, "INSERT INTO effects (id, done, by_node) VALUES (?, 0, '')", id); err != nil {
 				return err
 			}
 			if err := tx.Wake(ctx, "effect", id, time.Time{}); err != nil {
@@ -275,7 +275,7 @@ func TestNodesShareTheWork(t *testing.T) {
 	}
 	idle(t, s)
 	for _, node := range []string{"a", "b"} {
-		n, err := s.Read().NewSelect().TableExpr("effects").Where("by_node = ? AND done = 1", node).Count(t.Context())
+		n, err := Count(t.Context(), s.Read(), "FROM effects WHERE by_node = ? AND done = 1", node)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func TestSilentNodeStops(t *testing.T) {
 	}})
 	wake(t, s, "k", "id", time.Time{})
 	await(t, "the worker runs", func() bool { return runs.Load() == 1 })
-	if _, err := s.writer.ExecContext(t.Context(), "DELETE FROM nodes"); err != nil { // as another node would
+	if _, err := Exec(t.Context(), s.on(s.writer), "DELETE FROM nodes"); err != nil { // as another node would
 		t.Fatal(err)
 	}
 	if cause := <-causes; !errors.Is(cause, errLeaseLost) {
@@ -361,7 +361,7 @@ func TestConnectionsAreLost(t *testing.T) {
 	work(t, s, map[string]Run{"k": r.work})
 	for i := range 5 {
 		await(t, "all other connections are cut", func() bool {
-			_, err := s.writer.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			_, err := Exec(t.Context(), s.on(s.writer), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 			return err == nil
 		})
 		await(t, "a write goes through", func() bool {
@@ -369,7 +369,7 @@ func TestConnectionsAreLost(t *testing.T) {
 		})
 	}
 	await(t, "no wake-up is left", func() bool { // unlike idle, over broken connections
-		left, err := s.Read().NewSelect().TableExpr("wakeups").Count(t.Context())
+		left, err := Count(t.Context(), s.Read(), "FROM wakeups")
 		return err == nil && left == 0
 	})
 	if got := slices.Compact(r.seen()); !slices.Equal(got, []string{"0", "1", "2", "3", "4"}) {

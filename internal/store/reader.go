@@ -1,19 +1,26 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
-
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
+
+// A Reader reads the database of an SQLite store.
+type Reader struct {
+	*database
+	db *sql.DB
+}
+
+// Close closes the database.
+func (r *Reader) Close() error { return r.db.Close() }
 
 // OpenReader opens the database of an SQLite store to read it, also while another process uses the folder. It neither
 // creates nor migrates one; it returns nil if there is none.
-func OpenReader(dir string) (*bun.DB, error) {
+func OpenReader(dir string) (*Reader, error) {
 	file := filepath.Join(dir, "formwork.db")
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -24,5 +31,5 @@ func OpenReader(dir string) (*bun.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bun.NewDB(db, sqlitedialect.New()), nil
+	return &Reader{&database{conn: db}, db}, nil
 }

@@ -1,11 +1,10 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/uptrace/bun/schema"
 )
 
 // A Sealer encrypts texts. A text that was sealed for one owner cannot be opened for another.
@@ -18,95 +17,67 @@ type Sealer interface {
 // before its column was sealed, and is read unchanged.
 const sealedMark = "sealed:"
 
-// A sealing dialect encrypts the columns of models whose fields have a tag seal, such as
+// seal is the text of a column whose field has a tag seal, such as
 //
-//	Properties string `bun:"properties" seal:"stack_resources.properties"`
+//	Properties string `db:"properties" seal:"stack_resources.properties"`
 //
-// when they are written, and decrypts them when they are read. The value of the tag is the
+// which is encrypted when it is written, and decrypted when it is read. The value of the tag is the
 // owner: a sealed text is of no use in another column. Such a column is a text or a [JSON], is not
 // compared in SQL, and is read by fields with the same tag only. Empty texts stay empty.
-//
-// The errors of columns that cannot be read name them.
-type sealingDialect struct {
-	schema.Dialect
-	tables *schema.Tables
-	sealer Sealer // nil writes in clear
+func seal(sealer Sealer, owner string, field reflect.Value) string {
+	text := ""
+	if of, ok := field.Interface().(texter); ok {
+		text = of.Text()
+	} else {
+		text = field.String()
+	}
+	if text == "" || sealer == nil {
+		return text
+	}
+	return sealedMark + sealer.Seal(owner, text)
 }
 
-func withSealer(inner schema.Dialect, sealer Sealer) schema.Dialect {
-	d := &sealingDialect{Dialect: inner, sealer: sealer}
-	d.tables = schema.NewTables(d)
-	return d
+// An opener scans a sealed text.
+type opener struct {
+	sealer Sealer
+	owner  string
+	into   any
 }
 
-// Tables are the models of this dialect.
-func (d *sealingDialect) Tables() *schema.Tables { return d.tables }
-
-// OnTable changes how the fields of a model are written and read.
-func (d *sealingDialect) OnTable(table *schema.Table) {
-	d.Dialect.OnTable(table)
-	for _, field := range table.FieldMap {
-		if _, ok := reflect.Zero(field.StructField.Type).Interface().(texter); ok {
-			nameErrors(field, table.Name+"."+field.Name)
+// Scan implements [sql.Scanner].
+func (o *opener) Scan(src any) error {
+	text, err := textOf(src)
+	if err != nil {
+		return err
+	}
+	if sealed, found := strings.CutPrefix(text, sealedMark); found {
+		if o.sealer == nil {
+			return fmt.Errorf("%s is sealed, and the store was opened without a key", o.owner)
 		}
-		if owner := field.StructField.Tag.Get("seal"); owner != "" {
-			d.seal(field, owner)
+		if text, err = o.sealer.Open(o.owner, sealed); err != nil {
+			return fmt.Errorf("%s: %w", o.owner, err)
 		}
 	}
+	if scanner, ok := o.into.(sql.Scanner); ok {
+		return scanner.Scan(text)
+	}
+	reflect.ValueOf(o.into).Elem().SetString(text)
+	return nil
 }
 
 // A texter is a [JSON] of any type.
 type texter interface{ Text() string }
 
-// nameErrors has the errors of a column that cannot be read name it.
-func nameErrors(field *schema.Field, name string) {
-	scan := field.Scan
-	field.Scan = func(dest reflect.Value, src any) error {
-		if err := scan(dest, src); err != nil {
-			return &ColumnError{Column: name, Err: err}
-		}
-		return nil
-	}
+// A namer has the errors of a column that cannot be read name it.
+type namer struct {
+	name string
+	into any
 }
 
-func (d *sealingDialect) seal(field *schema.Field, owner string) {
-	scan := field.Scan
-	field.Scan = func(dest reflect.Value, src any) error {
-		var text string
-		switch src := src.(type) {
-		case string:
-			text = src
-		case []byte:
-			text = string(src)
-		default:
-			return scan(dest, src)
-		}
-		sealed, found := strings.CutPrefix(text, sealedMark)
-		if !found {
-			return scan(dest, src)
-		}
-		if d.sealer == nil {
-			return fmt.Errorf("%s is sealed, and the store was opened without a key", owner)
-		}
-		text, err := d.sealer.Open(owner, sealed)
-		if err != nil {
-			return fmt.Errorf("%s: %w", owner, err)
-		}
-		return scan(dest, text)
+// Scan implements [sql.Scanner].
+func (n *namer) Scan(src any) error {
+	if err := n.into.(sql.Scanner).Scan(src); err != nil {
+		return &ColumnError{Column: n.name, Err: err}
 	}
-	if d.sealer == nil {
-		return
-	}
-	field.Append = func(gen schema.QueryGen, b []byte, value reflect.Value) []byte {
-		var text string
-		if of, ok := value.Interface().(texter); ok {
-			text = of.Text()
-		} else {
-			text = value.String()
-		}
-		if text != "" {
-			return gen.Dialect().AppendString(b, sealedMark+d.sealer.Seal(owner, text))
-		}
-		return gen.Dialect().AppendString(b, "")
-	}
+	return nil
 }

@@ -6,25 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/uptrace/bun"
-
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A diary has a column that is sealed, and one that is not.
 type diary struct {
-	bun.BaseModel `bun:"table:diaries"`
-	ID            string `bun:"id,pk"`
-	Entry         string `bun:"entry" seal:"diaries.entry"`
-	Weather       string `bun:"weather"`
+	store.Row `db:"diaries"`
+	ID        string `db:"id,pk"`
+	Entry     string `db:"entry" seal:"diaries.entry"`
+	Weather   string `db:"weather"`
 }
 
 // A postcard reads the sealed column of another one as if it were its own.
 type postcard struct {
-	bun.BaseModel `bun:"table:diaries"`
-	ID            string `bun:"id,pk"`
-	Entry         string `bun:"entry" seal:"postcards.entry"`
+	store.Row `db:"diaries"`
+	ID        string `db:"id,pk"`
+	Entry     string `db:"entry" seal:"postcards.entry"`
 }
 
 // backwards is a sealer that anybody can open.
@@ -61,11 +59,10 @@ func TestSealedColumns(t *testing.T) {
 				t.Cleanup(func() { _ = s.Close() })
 				return s
 			}
-			write := func(s *store.Store, rows ...diary) {
+			write := func(s *store.Store, rows ...*diary) {
 				t.Helper()
 				err := s.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-					_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").Set("entry = EXCLUDED.entry").Exec(ctx)
-					return err
+					return store.Upsert(ctx, tx, rows, "entry")
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -74,7 +71,7 @@ func TestSealedColumns(t *testing.T) {
 			read := func(s *store.Store) string {
 				t.Helper()
 				var rows []diary
-				if err := s.Read().NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
+				if err := store.List(ctx, s.Read(), &rows, "ORDER BY id"); err != nil {
 					return err.Error()
 				}
 				var out []string
@@ -86,7 +83,7 @@ func TestSealedColumns(t *testing.T) {
 			raw := func(s *store.Store) string {
 				t.Helper()
 				var out []string
-				if err := s.Read().NewRaw("SELECT entry FROM diaries ORDER BY id").Scan(ctx, &out); err != nil {
+				if err := store.Query(ctx, s.Read(), &out, "SELECT entry FROM diaries ORDER BY id"); err != nil {
 					t.Fatal(err)
 				}
 				return strings.Join(out, " ")
@@ -100,32 +97,31 @@ func TestSealedColumns(t *testing.T) {
 
 			old := open(nil)
 			err := old.Write(ctx, func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.ExecContext(ctx, "CREATE TABLE diaries (id TEXT PRIMARY KEY, entry TEXT NOT NULL, weather TEXT NOT NULL)")
+				_, err := store.Exec(ctx, tx, "CREATE TABLE diaries (id TEXT PRIMARY KEY, entry TEXT NOT NULL, weather TEXT NOT NULL)")
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(old, diary{ID: "a", Entry: "before", Weather: "rain"})
+			write(old, &diary{ID: "a", Entry: "before", Weather: "rain"})
 			if err := old.Close(); err != nil {
 				t.Fatal(err)
 			}
 
 			s := open(backwards{})
 			expect("a row of an older database", read(s), "a=before/rain")
-			write(s, diary{ID: "b", Entry: "it's Noël", Weather: "snow"}, diary{ID: "c"})
+			write(s, &diary{ID: "b", Entry: "it's Noël", Weather: "snow"}, &diary{ID: "c"})
 			expect("read back", read(s), "a=before/rain b=it's Noël/snow c=/")
 			expect("in the database", raw(s), "before sealed:diaries.entry:lëoN s'ti ")
 			err = s.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.NewUpdate().Model(&diary{ID: "a", Entry: "after"}).Column("entry").WherePK().Exec(ctx)
-				return err
+				return store.Update(ctx, tx, &diary{ID: "a", Entry: "after"}, "entry")
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			expect("an old row that is written again", raw(s), "sealed:diaries.entry:retfa sealed:diaries.entry:lëoN s'ti ")
 			card := postcard{}
-			err = s.Read().NewSelect().Model(&card).Where("id = 'b'").Scan(ctx)
+			err = store.Get(ctx, s.Read(), &card, "WHERE id = 'b'")
 			if err == nil || !strings.Contains(err.Error(), "postcards.entry: sealed for another owner") {
 				t.Errorf("the text of another column was read: %v, %v", card.Entry, err)
 			}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite"
 )
 
@@ -24,7 +22,7 @@ const readerIdle = time.Minute
 // which the log has to be synced (see durable); those that only record the progress of a
 // wake-up need not, and are synced with the next. docs/decisions/0007 has the cost. The size
 // limit frees disk space after a large transaction.
-func openSQLiteFile(file string, sealer Sealer) (writer, reader *bun.DB, err error) {
+func openSQLiteFile(file string) (writer, reader *sql.DB, err error) {
 	busyTimeout := fmt.Sprintf("busy_timeout(%d)", lockPatience.Milliseconds())
 	w, err := openPreparing(sqliteDSN(file, url.Values{
 		"_txlock": {"immediate"},
@@ -44,7 +42,7 @@ func openSQLiteFile(file string, sealer Sealer) (writer, reader *bun.DB, err err
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
 	r.SetConnMaxIdleTime(readerIdle)
-	return bun.NewDB(w, withSealer(sqlitedialect.New(), sealer)), bun.NewDB(r, withSealer(sqlitedialect.New(), sealer)), nil
+	return w, r, nil
 }
 
 // openPreparing opens connections that keep their prepared statements.

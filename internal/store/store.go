@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // Config says where a store is. Either Dir or DSN must be set.
@@ -67,8 +65,8 @@ type Store struct {
 	logger *slog.Logger
 	file   string // of an SQLite database
 
-	writer  *bun.DB // SQLite: one connection; PostgreSQL: the pool
-	reader  *bun.DB // PostgreSQL: the same pool
+	writer  *sql.DB // SQLite: one connection; PostgreSQL: the pool
+	reader  *sql.DB // PostgreSQL: the same pool
 	lock    *folderLock
 	blobs   *Blobs
 	locks   lockWatch
@@ -185,7 +183,10 @@ func (s *Store) Now() Time { return At(s.config.Now()) }
 func (s *Store) Blobs() *Blobs { return s.blobs }
 
 // Read queries what has been committed. On SQLite it cannot write.
-func (s *Store) Read() bun.IDB { return s.reader }
+func (s *Store) Read() DB { return s.on(s.reader) }
+
+// on executes statements by a connection.
+func (s *Store) on(c conn) *database { return &database{c, s.IsPostgres(), s.config.Sealer} }
 
 // Readers is how many queries of Read can run at once. More wait, in no order.
 func (s *Store) Readers() int { return s.reader.Stats().MaxOpenConnections }
@@ -210,7 +211,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	if err := s.makePrivate(s.file, blobs); err != nil {
 		return err
 	}
-	if s.writer, s.reader, err = openSQLiteFile(s.file, s.config.Sealer); err != nil {
+	if s.writer, s.reader, err = openSQLiteFile(s.file); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -240,7 +241,7 @@ func (s *Store) requireDatabase(blobs string) error {
 }
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	db, err := openPostgresPool(s.config.DSN, s.config.MaxConns, s.config.Sealer)
+	db, err := openPostgresPool(s.config.DSN, s.config.MaxConns)
 	if err != nil {
 		return err
 	}
@@ -251,6 +252,3 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	s.blobs = newTableBlobs(s)
 	return nil
 }
-
-// sqlDB is the pool of transactions.
-func (s *Store) sqlDB() *sql.DB { return s.writer.DB }

@@ -53,11 +53,11 @@ func open(t testing.TB, config Config) *Store {
 // counters makes a table of numbers by name.
 func counters(t *testing.T, s *Store, names ...string) {
 	t.Helper()
-	if _, err := s.writer.ExecContext(t.Context(), "CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if _, err := s.writer.ExecContext(t.Context(), "INSERT INTO counters VALUES (?, 0)", name); err != nil {
+		if _, err := Exec(t.Context(), s.on(s.writer), "INSERT INTO counters VALUES (?, 0)", name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func counters(t *testing.T, s *Store, names ...string) {
 
 func counter(t *testing.T, s *Store, name string) (n int) {
 	t.Helper()
-	if err := s.Read().NewRaw("SELECT n FROM counters WHERE name = ?", name).Scan(t.Context(), &n); err != nil {
+	if err := Query(t.Context(), s.Read(), &n, "SELECT n FROM counters WHERE name = ?", name); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -82,10 +82,10 @@ func TestWriteLosesNoUpdate(t *testing.T) {
 				for range rounds {
 					if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 						var n int
-						if err := tx.NewRaw("SELECT n FROM counters WHERE name = 'c'").Scan(ctx, &n); err != nil {
+						if err := Query(ctx, tx, &n, "SELECT n FROM counters WHERE name = 'c'"); err != nil {
 							return err
 						}
-						_, err := tx.ExecContext(ctx, "UPDATE counters SET n = ? WHERE name = 'c'", n+1)
+						_, err := Exec(ctx, tx, "UPDATE counters SET n = ? WHERE name = 'c'", n+1)
 						return err
 					}); err != nil {
 						t.Error(err)
@@ -113,11 +113,11 @@ func TestWriteSeesNoSkew(t *testing.T) {
 				<-start
 				if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 					var sum int
-					if err := tx.NewRaw("SELECT sum(n) FROM counters").Scan(ctx, &sum); err != nil || sum > 0 {
+					if err := Query(ctx, tx, &sum, "SELECT sum(n) FROM counters"); err != nil || sum > 0 {
 						return err
 					}
 					time.Sleep(20 * time.Millisecond)
-					_, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1 WHERE name = ?", names[i])
+					_, err := Exec(ctx, tx, "UPDATE counters SET n = 1 WHERE name = ?", names[i])
 					return err
 				}); err != nil {
 					t.Error(err)
@@ -142,7 +142,7 @@ func TestWriteMeetsAKey(t *testing.T) {
 		if attempts++; attempts > 2 { // it has learned to look
 			return nil
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO counters VALUES ('taken', 1)")
+		_, err := Exec(ctx, tx, "INSERT INTO counters VALUES ('taken', 1)")
 		return err
 	})
 	if err != nil || attempts != 3 {
@@ -151,7 +151,7 @@ func TestWriteMeetsAKey(t *testing.T) {
 	attempts = 0
 	err = s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 		attempts++
-		_, err := tx.ExecContext(ctx, "INSERT INTO counters VALUES ('taken', 1)")
+		_, err := Exec(ctx, tx, "INSERT INTO counters VALUES ('taken', 1)")
 		return err
 	})
 	if !isDuplicate(err) || attempts != maxDuplicates+1 {
@@ -164,7 +164,7 @@ func TestWriteInsideWrite(t *testing.T) {
 		s := open(t, config)
 		counters(t, s, "c")
 		err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			if _, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1"); err != nil {
+			if _, err := Exec(ctx, tx, "UPDATE counters SET n = 1"); err != nil {
 				return err
 			}
 			if n := counter(t, s, "c"); n != 0 {
@@ -187,18 +187,18 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 		counters(t, s, "c")
 		ctx, cancel := context.WithCancel(t.Context())
 		err := s.Write(ctx, func(ctx context.Context, tx *Tx) error {
-			if _, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1"); err != nil {
+			if _, err := Exec(ctx, tx, "UPDATE counters SET n = 1"); err != nil {
 				return err
 			}
 			cancel()
-			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = 2")
+			_, err := Exec(ctx, tx, "UPDATE counters SET n = 2")
 			return err
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			_, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 10")
+			_, err := Exec(ctx, tx, "UPDATE counters SET n = n + 10")
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 func TestReadersCannotWrite(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
 	counters(t, s, "c")
-	if _, err := s.Read().NewRaw("UPDATE counters SET n = 1").Exec(t.Context()); err == nil {
+	if _, err := Exec(t.Context(), s.Read(), "UPDATE counters SET n = 1"); err == nil {
 		t.Error("Read has written")
 	}
 }
@@ -228,11 +228,11 @@ func TestTimesAreKept(t *testing.T) {
 			time.Unix(0, 0),
 		} {
 			in := thing{ID: fmt.Sprint(i), At: At(at)}
-			if _, err := s.writer.NewInsert().Model(&in).Exec(t.Context()); err != nil {
+			if err := Insert(t.Context(), s.on(s.writer), &in); err != nil {
 				t.Fatal(err)
 			}
 			out := thing{ID: in.ID}
-			if err := s.Read().NewSelect().Model(&out).WherePK().Scan(t.Context()); err != nil {
+			if err := Get(t.Context(), s.Read(), &out, "WHERE id = ?", out.ID); err != nil {
 				t.Fatal(err)
 			}
 			if out != in {
@@ -243,7 +243,7 @@ func TestTimesAreKept(t *testing.T) {
 			}
 		}
 		var null sql.NullInt64
-		if err := s.Read().NewRaw("SELECT at FROM things WHERE id = '0'").Scan(t.Context(), &null); err != nil || null.Valid {
+		if err := Query(t.Context(), s.Read(), &null, "SELECT at FROM things WHERE id = '0'"); err != nil || null.Valid {
 			t.Errorf("the zero time is %v (%v), want NULL", null, err)
 		}
 	})
@@ -350,25 +350,24 @@ func TestOpenWithoutServer(t *testing.T) {
 // TestFullDatabase bounds the file instead of the disk, which SQLite reports alike.
 func TestFullDatabase(t *testing.T) {
 	s := withThings(t, Config{Dir: t.TempDir()})
-	if _, err := s.writer.ExecContext(t.Context(), "PRAGMA max_page_count = 100"); err != nil {
+	if _, err := Exec(t.Context(), s.on(s.writer), "PRAGMA max_page_count = 100"); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	for i := 0; i < 1000 && err == nil; i++ {
 		err = s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			_, err := tx.NewInsert().Model(&thing{ID: fmt.Sprint(i), Data: strings.Repeat("x", 4000)}).Exec(ctx)
-			return err
+			return Insert(ctx, tx, &thing{ID: fmt.Sprint(i), Data: strings.Repeat("x", 4000)})
 		})
 	}
 	var fault *StorageError
 	if !errors.As(err, &fault) || !strings.Contains(err.Error(), "make room") {
 		t.Errorf("got %v", err)
 	}
-	if err := s.Read().NewRaw("SELECT count(*) FROM things").Scan(t.Context(), new(int)); err != nil {
+	if err := Query(t.Context(), s.Read(), new(int), "SELECT count(*) FROM things"); err != nil {
 		t.Errorf("a full store cannot be read: %v", err)
 	}
 	if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM things")
+		_, err := Exec(ctx, tx, "DELETE FROM things")
 		return err
 	}); err != nil {
 		t.Errorf("no room can be made: %v", err)
@@ -402,14 +401,14 @@ func TestWritesAreSynced(t *testing.T) {
 	const normal, full = 1, 2
 	for _, outcome := range []error{nil, errors.New("rolled back")} {
 		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-			if got := level(ctx, tx.Tx.Tx.QueryRowContext); got != full {
+			if got := level(ctx, tx.conn.(*sql.Tx).QueryRowContext); got != full {
 				t.Errorf("a write is synced at level %d", got)
 			}
 			return outcome
 		}); !errors.Is(err, outcome) {
 			t.Fatal(err)
 		}
-		if got := level(t.Context(), s.sqlDB().QueryRowContext); got != normal {
+		if got := level(t.Context(), s.writer.QueryRowContext); got != normal {
 			t.Errorf("the connection stays at level %d", got)
 		}
 	}

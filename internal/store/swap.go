@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"reflect"
-
-	"github.com/uptrace/bun/schema"
 )
 
 // ErrStale reports that another transaction changed a row first. The caller must read the row
@@ -21,43 +18,44 @@ const maxConflicts = 16
 // row_version still has the value that rowVersion points to, and counts that up in the row.
 // Otherwise it returns ErrStale. rowVersion points into row. With columns, only those and
 // row_version are written.
-func Swap(ctx context.Context, tx *Tx, row any, rowVersion *int64, columns ...string) error {
+func Swap[T any](ctx context.Context, tx *Tx, row *T, rowVersion *int64, columns ...string) error {
 	before := *rowVersion
 	*rowVersion++
-	query := tx.NewUpdate().Model(row).WherePK().Where("row_version = ?", before)
 	if len(columns) > 0 {
-		query = query.Column(columns...).Column("row_version")
+		columns = append(columns[:len(columns):len(columns)], "row_version")
 	}
-	result, err := query.Exec(ctx)
+	t := tableOf(reflect.TypeFor[T]())
+	n, err := update(ctx, tx, row, t.pick(columns), t.keys, " AND row_version = ?", before)
 	if err != nil {
 		return fmt.Errorf("write a changed row: %w", err)
 	}
-	return RequireOneRow(result)
+	return RequireOneRow(n)
 }
 
-// Update writes the columns in which a row differs from before, as it was read in the
+// UpdateFrom writes the columns in which a row differs from before, as it was read in the
 // transaction, by its primary key. If there are none, it writes nothing.
-func Update[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
+func UpdateFrom[T comparable](ctx context.Context, tx *Tx, before, row *T) error {
 	if *before == *row {
 		return nil
 	}
-	columns := changedColumns(tx.Dialect().Tables().Get(reflect.TypeFor[T]()), before, row)
+	t := tableOf(reflect.TypeFor[T]())
+	columns := t.changed(before, row)
 	if len(columns) == 0 {
 		return nil
 	}
-	result, err := tx.NewUpdate().Model(row).Column(columns...).WherePK().Exec(ctx)
+	n, err := update(ctx, tx, row, columns, t.keys, "")
 	if err != nil {
 		return fmt.Errorf("write a changed row: %w", err)
 	}
-	return RequireOneRow(result)
+	return RequireOneRow(n)
 }
 
-// changedColumns are the columns in which a row differs from before.
-func changedColumns[T any](table *schema.Table, before, row *T) (columns []string) {
+// changed are the columns in which a row differs from before. Both are pointers.
+func (t *table) changed(before, row any) (columns []*column) {
 	from, to := reflect.ValueOf(before).Elem(), reflect.ValueOf(row).Elem()
-	for _, field := range table.DataFields {
-		if was, is := field.Value(from), field.Value(to); !was.Equal(is) && !sameText(was, is) {
-			columns = append(columns, field.Name)
+	for _, c := range t.rest {
+		if was, is := from.FieldByIndex(c.index), to.FieldByIndex(c.index); !was.Equal(is) && !sameText(was, is) {
+			columns = append(columns, c)
 		}
 	}
 	return columns
@@ -70,18 +68,16 @@ func sameText(a, b reflect.Value) bool {
 }
 
 // RequireOneRow returns ErrStale unless exactly one row was written.
-func RequireOneRow(result sql.Result) error { return requireRows(result, 1) }
+func RequireOneRow(written int64) error { return requireRows(1)(written, nil) }
 
 // requireRows returns ErrStale unless as many rows were written.
-func requireRows(result sql.Result, want int64) error {
-	n, err := result.RowsAffected()
-	switch {
-	case err != nil:
-		return fmt.Errorf("count the rows: %w", err)
-	case n != want:
-		return ErrStale
+func requireRows(want int) func(written int64, err error) error {
+	return func(written int64, err error) error {
+		if err == nil && written != int64(want) {
+			return ErrStale
+		}
+		return err
 	}
-	return nil
 }
 
 // Change is Write for a function that swaps rows: it runs the function again when that

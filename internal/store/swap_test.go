@@ -6,28 +6,26 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 type counterRow struct {
-	bun.BaseModel `bun:"table:counted,alias:c"`
-	Name          string `bun:"name,pk"`
-	N             int64  `bun:"n"`
-	Note          string `bun:"note"`
-	RowVersion    int64  `bun:"row_version"`
+	Row        `db:"counted AS c"`
+	Name       string `db:"name,pk"`
+	N          int64  `db:"n"`
+	Note       string `db:"note"`
+	RowVersion int64  `db:"row_version"`
 }
 
 func TestSwap(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
-		_, err := s.writer.ExecContext(t.Context(), "CREATE TABLE counted (name TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL, note TEXT NOT NULL, row_version BIGINT NOT NULL)")
+		_, err := Exec(t.Context(), s.on(s.writer), "CREATE TABLE counted (name TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL, note TEXT NOT NULL, row_version BIGINT NOT NULL)")
 		if err != nil {
 			t.Fatal(err)
 		}
 		row := counterRow{Name: "a", N: 1, Note: "first", RowVersion: 1}
 		write := func(f func(ctx context.Context, tx *Tx) error) error { return s.Write(t.Context(), f) }
-		if err := write(func(ctx context.Context, tx *Tx) error { _, err := tx.NewInsert().Model(&row).Exec(ctx); return err }); err != nil {
+		if err := write(func(ctx context.Context, tx *Tx) error { err := Insert(ctx, tx, &row); return err }); err != nil {
 			t.Fatal(err)
 		}
 		changed := counterRow{Name: "a", N: 2, Note: "not written", RowVersion: 1}
@@ -35,7 +33,7 @@ func TestSwap(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got counterRow
-		if err := s.Read().NewSelect().Model(&got).Where("name = 'a'").Scan(t.Context()); err != nil {
+		if err := Get(t.Context(), s.Read(), &got, "WHERE name = 'a'"); err != nil {
 			t.Fatal(err)
 		}
 		if got.N != 2 || got.Note != "first" || got.RowVersion != 2 {
@@ -87,17 +85,17 @@ func TestWakeAll(t *testing.T) {
 
 // A placedRow has a primary key of two columns.
 type placedRow struct {
-	bun.BaseModel `bun:"table:placed,alias:p"`
-	Room          string `bun:"room,pk"`
-	Name          string `bun:"name,pk"`
-	N             int64  `bun:"n"`
-	Note          string `bun:"note"`
+	Row  `db:"placed AS p"`
+	Room string `db:"room,pk"`
+	Name string `db:"name,pk"`
+	N    int64  `db:"n"`
+	Note string `db:"note"`
 }
 
 func TestSave(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
-		_, err := s.writer.ExecContext(t.Context(), "CREATE TABLE placed (room TEXT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (room, name))")
+		_, err := Exec(t.Context(), s.on(s.writer), "CREATE TABLE placed (room TEXT NOT NULL, name TEXT NOT NULL, n BIGINT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (room, name))")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +110,7 @@ func TestSave(t *testing.T) {
 		expect := func(what string, want ...placedRow) {
 			t.Helper()
 			var got []placedRow
-			if err := s.Read().NewSelect().Model(&got).OrderExpr("room, name").Scan(t.Context()); err != nil || !slices.Equal(got, want) {
+			if err := List(t.Context(), s.Read(), &got, "ORDER BY room, name"); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %+v, want %+v, %v", what, got, want, err)
 			}
 			if len(read) != len(want) {
@@ -131,7 +129,7 @@ func TestSave(t *testing.T) {
 		must(save(row("1", "a", 1, ""), row("1", "b", 1, ""), row("2", "a", 1, "")))
 		expect("new rows", row("1", "a", 1, ""), row("1", "b", 1, ""), row("2", "a", 1, ""))
 		// What others wrote stays, but for the columns that change.
-		_, err = s.writer.ExecContext(t.Context(), "UPDATE placed SET note = 'theirs'")
+		_, err = Exec(t.Context(), s.on(s.writer), "UPDATE placed SET note = 'theirs'")
 		must(err)
 		must(save(row("1", "a", 2, ""), row("1", "b", 2, ""), row("2", "a", 2, "")))
 		expect("the same change", row("1", "a", 2, "theirs"), row("1", "b", 2, "theirs"), row("2", "a", 2, "theirs"))
@@ -139,7 +137,7 @@ func TestSave(t *testing.T) {
 		expect("two changes", row("1", "a", 3, "theirs"), row("1", "b", 4, "theirs"), row("2", "a", 2, "theirs"))
 		must(save(row("1", "b", 4, "ours"), row("3", "c", 1, "")))
 		expect("deleted, changed and new", row("1", "b", 4, "ours"), row("3", "c", 1, ""))
-		_, err = s.writer.ExecContext(t.Context(), "DELETE FROM placed WHERE room = '3'")
+		_, err = Exec(t.Context(), s.on(s.writer), "DELETE FROM placed WHERE room = '3'")
 		must(err)
 		if err := save(row("1", "b", 5, "ours"), row("3", "c", 5, "")); !errors.Is(err, ErrStale) {
 			t.Errorf("a row that another one deleted: %v", err)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // maxTogether bounds how many functions of Write share a transaction.
@@ -191,7 +189,7 @@ func (q *queue) dismiss(t *turn) {
 }
 
 // runFirst runs one of several functions of which none is expected to fail.
-func (s *Store) runFirst(begun bun.Tx, t *turn) error {
+func (s *Store) runFirst(begun *sql.Tx, t *turn) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
@@ -200,7 +198,7 @@ func (s *Store) runFirst(begun bun.Tx, t *turn) error {
 
 // runTurn runs one of several functions behind a savepoint. The error is errAlone if the
 // transaction is lost.
-func (s *Store) runTurn(begun bun.Tx, t *turn) error {
+func (s *Store) runTurn(begun *sql.Tx, t *turn) error {
 	if t.ctx.Err() != nil {
 		return fmt.Errorf("begin: %w", s.explain(t.ctx.Err()))
 	}
@@ -222,13 +220,13 @@ func (s *Store) runTurn(begun bun.Tx, t *turn) error {
 
 // run runs a function in the transaction. The error of one that panics is errAlone, which no
 // other goroutine sees.
-func (s *Store) run(begun bun.Tx, t *turn) (err error) {
+func (s *Store) run(begun *sql.Tx, t *turn) (err error) {
 	defer func() {
 		if t.panicked = recover(); t.panicked != nil {
 			err = errAlone
 		}
 	}()
-	tx := &Tx{Tx: begun, store: s}
+	tx := &Tx{database: s.on(begun), store: s}
 	err = t.f(t.ctx, tx)
 	t.woken, t.after = tx.woken, tx.after
 	return err

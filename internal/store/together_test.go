@@ -15,7 +15,7 @@ func TestTogether(t *testing.T) {
 	failure := errors.New("no")
 	add := func(name string) func(ctx context.Context, tx *Tx) error {
 		return func(ctx context.Context, tx *Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO counters (name, n) VALUES (?, 1)", name)
+			_, err := Exec(ctx, tx, "INSERT INTO counters (name, n) VALUES (?, 1)", name)
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func TestTogether(t *testing.T) {
 		}, failure},
 		"loses the transaction": {func(ctx context.Context, tx *Tx) error {
 			_ = add("odd")(ctx, tx)
-			_, err := tx.ExecContext(ctx, "ROLLBACK")
+			_, err := Exec(ctx, tx, "ROLLBACK")
 			return errors.Join(err, failure)
 		}, failure},
 	} {
@@ -88,10 +88,10 @@ func TestTogether(t *testing.T) {
 				}
 			}
 			var names int
-			if err := s.Read().NewRaw("SELECT count(*) FROM counters WHERE name <> 'odd'").Scan(t.Context(), &names); err != nil || names != count {
+			if err := Query(t.Context(), s.Read(), &names, "SELECT count(*) FROM counters WHERE name <> 'odd'"); err != nil || names != count {
 				t.Errorf("%d rows, expected %d; %v", names, count, err)
 			}
-			if err := s.Read().NewRaw("SELECT count(*) FROM counters").Scan(t.Context(), &names); err != nil || names != count {
+			if err := Query(t.Context(), s.Read(), &names, "SELECT count(*) FROM counters"); err != nil || names != count {
 				t.Errorf("the odd one left something: %d, %v", names, err)
 			}
 		})
@@ -112,11 +112,11 @@ func TestTogetherShares(t *testing.T) {
 	for i := range 10 {
 		writing.Go(func() {
 			err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
-				if _, err := tx.ExecContext(ctx, "UPDATE counters SET n = n + 1"); err != nil {
+				if _, err := Exec(ctx, tx, "UPDATE counters SET n = n + 1"); err != nil {
 					return err
 				}
 				var committed int // by another connection
-				err := s.Read().NewRaw("SELECT n FROM counters").Scan(ctx, &committed)
+				err := Query(ctx, s.Read(), &committed, "SELECT n FROM counters")
 				seen <- committed
 				return err
 			})
@@ -139,7 +139,7 @@ func TestTogetherShares(t *testing.T) {
 		}
 	}
 	var n int
-	if err := s.Read().NewRaw("SELECT n FROM counters").Scan(t.Context(), &n); err != nil || n != 10 {
+	if err := Query(t.Context(), s.Read(), &n, "SELECT n FROM counters"); err != nil || n != 10 {
 		t.Errorf("%d, %v", n, err)
 	}
 }

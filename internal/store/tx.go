@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/uptrace/bun"
 )
 
 // A Tx is a transaction of Write.
 type Tx struct {
-	bun.Tx
+	*database
 	store *Store
 	woken bool // there are new wake-ups: the clock must check them after the commit
 	after []func()
@@ -104,7 +103,7 @@ func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOpti
 			_ = begun.Rollback()
 		}
 	}()
-	tx := &Tx{Tx: begun, store: s}
+	tx := &Tx{database: s.on(begun), store: s}
 	if err := f(ctx, tx); err != nil {
 		return s.explain(err)
 	}
@@ -119,9 +118,21 @@ func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOpti
 	return nil
 }
 
+// inTx runs f in a transaction that is not one of Write.
+func (s *Store) inTx(ctx context.Context, conn beginner, options *sql.TxOptions, f func(tx DB) error) error {
+	begun, err := conn.BeginTx(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := f(s.on(begun)); err != nil {
+		return errors.Join(err, begun.Rollback())
+	}
+	return begun.Commit()
+}
+
 // A beginner is a database or a connection to it.
 type beginner interface {
-	BeginTx(ctx context.Context, options *sql.TxOptions) (bun.Tx, error)
+	BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
 }
 
 // durable lends the connection whose commits survive the loss of power. On PostgreSQL all do;

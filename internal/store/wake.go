@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // A wakeup names what has to be looked at. The table wakeups has one row for a kind and
@@ -20,9 +18,9 @@ import (
 //
 // set_at is when due was set, by the same clock.
 type wakeup struct {
-	Kind     string
-	ID       string
-	Attempts int64
+	Kind     string `db:"kind"`
+	ID       string `db:"id"`
+	Attempts int64  `db:"attempts"`
 }
 
 func (w wakeup) key() string { return w.Kind + "\x00" + w.ID }
@@ -43,20 +41,19 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 	if at.IsZero() {
 		due = now
 	}
-	for part := range slices.Chunk(ids, tx.atOnce(4)) {
-		var values strings.Builder
+	size := 1
+	if tx.postgres {
+		size = insertAtOnce
+	}
+	for part := range slices.Chunk(ids, size) {
 		args := make([]any, 0, 4*len(part))
-		for i, id := range part {
+		for _, id := range part {
 			if kind == "" || id == "" {
 				return fmt.Errorf("wake: kind %q and id %q must not be empty", kind, id)
 			}
-			if i > 0 {
-				values.WriteString(", ")
-			}
-			values.WriteString("(?, ?, ?, ?)")
 			args = append(args, kind, id, due, now)
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO wakeups (kind, id, due, set_at) VALUES "+values.String()+`
+		_, err := Exec(ctx, tx, "INSERT INTO wakeups (kind, id, due, set_at) VALUES "+tuples(len(part), "(?, ?, ?, ?)")+`
 			ON CONFLICT (kind, id) DO UPDATE SET due = excluded.due, set_at = excluded.set_at WHERE wakeups.due IS NULL OR excluded.due < wakeups.due`, args...)
 		if err != nil {
 			return fmt.Errorf("wake %s %s: %w", kind, part[0], err)
@@ -69,9 +66,9 @@ func (tx *Tx) WakeAll(ctx context.Context, kind string, ids []string, at time.Ti
 // CancelWake cancels a waiting wake-up for a kind and id, if the transaction commits. A
 // running worker is not stopped, and runs again only on its own request.
 func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM wakeups WHERE kind = ? AND id = ? AND node = ''", kind, id)
+	_, err := Exec(ctx, tx, "DELETE FROM wakeups WHERE kind = ? AND id = ? AND node = ''", kind, id)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "UPDATE wakeups SET due = NULL WHERE kind = ? AND id = ? AND due IS NOT NULL", kind, id)
+		_, err = Exec(ctx, tx, "UPDATE wakeups SET due = NULL WHERE kind = ? AND id = ? AND due IS NOT NULL", kind, id)
 	}
 	if err != nil {
 		return fmt.Errorf("unwake %s %s: %w", kind, id, err)
@@ -83,20 +80,19 @@ func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
 func (s *Store) claim(ctx context.Context, node string, limit int) ([]wakeup, error) {
 	lock := ""
 	if s.IsPostgres() {
-		lock = "FOR UPDATE SKIP LOCKED"
+		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	var rows []wakeup
-	err := s.writer.NewRaw(`UPDATE wakeups SET node = ?, due = NULL WHERE (kind, id) IN (
-			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? ORDER BY due LIMIT ? ?)
-		RETURNING kind, id, attempts`,
-		node, s.Now(), limit, bun.Safe(lock)).Scan(ctx, &rows)
+	err := Query(ctx, s.on(s.writer), &rows, `UPDATE wakeups SET node = ?, due = NULL WHERE (kind, id) IN (
+			SELECT kind, id FROM wakeups WHERE node = '' AND due <= ? ORDER BY due LIMIT ?`+lock+`)
+		RETURNING kind, id, attempts`, node, s.Now(), limit)
 	return rows, err
 }
 
 // claimed are the wake-ups that the table says this node has.
 func (s *Store) claimed(ctx context.Context, node string) ([]wakeup, error) {
 	var rows []wakeup
-	err := s.reader.NewRaw("SELECT kind, id, attempts FROM wakeups WHERE node = ?", node).Scan(ctx, &rows)
+	err := Query(ctx, s.Read(), &rows, "SELECT kind, id, attempts FROM wakeups WHERE node = ?", node)
 	return rows, err
 }
 
@@ -134,7 +130,7 @@ func (s *Store) unclaimDone(ctx context.Context, outcomes []outcome) (left []out
 	}
 	query := "DELETE FROM wakeups WHERE node = ? AND due IS NULL AND (kind, id) IN (VALUES " + tuples(len(done)/2, "(?, ?)") + ") RETURNING kind, id, attempts"
 	var rows []wakeup
-	if err := s.writer.NewRaw(query, append([]any{outcomes[0].node}, done...)...).Scan(ctx, &rows); err != nil {
+	if err := Query(ctx, s.on(s.writer), &rows, query, append([]any{outcomes[0].node}, done...)...); err != nil {
 		return nil, err
 	}
 	deleted := map[string]bool{}
@@ -159,10 +155,10 @@ func (s *Store) unclaimWaiting(ctx context.Context, outcomes []outcome) error {
 		values = append(values, o.Kind, o.ID, o.again, o.Attempts)
 	}
 	query := `UPDATE wakeups SET node = '', attempts = v.column4,
-			set_at = CASE WHEN due IS NULL OR due > CAST(v.column3 AS BIGINT) THEN CAST(? AS BIGINT) ELSE set_at END,
-			due = CASE WHEN due IS NULL OR due > CAST(v.column3 AS BIGINT) THEN CAST(v.column3 AS BIGINT) ELSE due END
-		FROM (VALUES ` + tuples(len(outcomes), "(?, ?, ?, ?)") + `) AS v WHERE wakeups.kind = v.column1 AND wakeups.id = v.column2 AND wakeups.node = ?`
-	_, err := s.writer.ExecContext(ctx, query, slices.Concat([]any{s.Now()}, values, []any{outcomes[0].node})...)
+			set_at = CASE WHEN due IS NULL OR due > v.column3 THEN CAST(? AS BIGINT) ELSE set_at END,
+			due = CASE WHEN due IS NULL OR due > v.column3 THEN v.column3 ELSE due END
+		FROM (VALUES ` + tuples(len(outcomes), "(?, ?, CAST(? AS BIGINT), CAST(? AS BIGINT))") + `) AS v WHERE wakeups.kind = v.column1 AND wakeups.id = v.column2 AND wakeups.node = ?`
+	_, err := Exec(ctx, s.on(s.writer), query, slices.Concat([]any{s.Now()}, values, []any{outcomes[0].node})...)
 	return err
 }
 
@@ -182,23 +178,23 @@ func (s *Store) pullBack(ctx context.Context) (int64, error) {
 	const far = " FROM wakeups WHERE due > ? AND set_at > ?"
 	now := s.Now()
 	later, found := At(now.Add(clockTolerance)), int64(0)
-	if err := s.reader.NewRaw("SELECT count(*)"+far, now, later).Scan(ctx, &found); err != nil || found == 0 {
+	if err := Query(ctx, s.Read(), &found, "SELECT count(*)"+far, now, later); err != nil || found == 0 {
 		return 0, err
 	}
-	return affected(s.writer.ExecContext(ctx, "UPDATE wakeups SET due = ?, set_at = ? WHERE (kind, id) IN (SELECT kind, id"+far+")", now, now, now, later))
+	return Exec(ctx, s.on(s.writer), "UPDATE wakeups SET due = ?, set_at = ? WHERE (kind, id) IN (SELECT kind, id"+far+")", now, now, now, later)
 }
 
 // giveBack has a wake-up of this node wait again, at once.
 func (s *Store) giveBack(ctx context.Context, node string, w wakeup) error {
 	now := s.Now()
-	_, err := s.writer.ExecContext(ctx, waitAgain+" WHERE kind = ? AND id = ? AND node = ?", now, now, w.Kind, w.ID, node)
+	_, err := Exec(ctx, s.on(s.writer), waitAgain+" WHERE kind = ? AND id = ? AND node = ?", now, now, w.Kind, w.ID, node)
 	return err
 }
 
 // nextDue is when the next wake-up is due, or zero.
 func (s *Store) nextDue(ctx context.Context) (Time, error) {
 	var next Time
-	err := s.reader.NewRaw("SELECT min(due) FROM wakeups WHERE node = ''").Scan(ctx, &next)
+	err := Query(ctx, s.Read(), &next, "SELECT min(due) FROM wakeups WHERE node = ''")
 	return next, err
 }
 
@@ -206,7 +202,7 @@ func (s *Store) nextDue(ctx context.Context) (Time, error) {
 // SQLite store's lock may call it: no other process runs workers.
 func (s *Store) reclaimAll(ctx context.Context) error {
 	now := s.Now()
-	_, err := s.writer.ExecContext(ctx, waitAgain+" WHERE node <> ''", now, now)
+	_, err := Exec(ctx, s.on(s.writer), waitAgain+" WHERE node <> ''", now, now)
 	if err != nil {
 		return fmt.Errorf("take over from the previous process: %w", err)
 	}

@@ -58,7 +58,7 @@ func idle(t testing.TB, s *Store) {
 func waiting(t testing.TB, s *Store) []string {
 	t.Helper()
 	var ids []string
-	if err := s.Read().NewRaw("SELECT kind || ' ' || id FROM wakeups ORDER BY kind, id").Scan(t.Context(), &ids); err != nil {
+	if err := Query(t.Context(), s.Read(), &ids, "SELECT kind || ' ' || id FROM wakeups ORDER BY kind, id"); err != nil {
 		t.Fatal(err)
 	}
 	return ids
@@ -328,7 +328,7 @@ func TestFailuresBackOff(t *testing.T) {
 func settled(t *testing.T, s *Store) {
 	t.Helper()
 	await(t, "no worker runs", func() bool {
-		running, err := s.Read().NewSelect().TableExpr("wakeups").Where("node <> ''").Count(t.Context())
+		running, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE node <> ''")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func TestUnknownKindWaitsForItsWorker(t *testing.T) {
 		work(t, s, map[string]Run{"old": old.work})
 		wake(t, s, "new", "id", time.Time{})
 		await(t, "it was tried", func() bool {
-			n, err := s.Read().NewSelect().TableExpr("wakeups").Where("attempts > 0 AND node = ''").Count(t.Context())
+			n, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE attempts > 0 AND node = ''")
 			return err == nil && n == 1
 		})
 		if err := s.Close(); err != nil {
