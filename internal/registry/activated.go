@@ -171,7 +171,7 @@ func (r *Registry) publicSummaries(ctx context.Context, caller awswire.Caller, c
 			AND a.kind = p.kind AND a.publisher_id = p.publisher_id AND a.original_type_name = p.type_name)`, caller.Account)
 	}
 	q.where(&where, "p.kind", "p.type_name", "p.provisioning_type")
-	err := store.Query(ctx, r.store.Read(), &rows, "SELECT "+listedColumns+" FROM publications "+where.Clause()+" ORDER BY p.type_name, p.kind, p.publisher_id LIMIT ?",
+	err := store.Query(ctx, r.store.Read(), &rows, "SELECT "+listedColumns+" FROM publications AS p "+where.Clause()+" ORDER BY p.type_name, p.kind, p.publisher_id LIMIT ?",
 		append(where.Args, q.limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list public types: %w", err)
