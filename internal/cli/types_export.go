@@ -66,6 +66,7 @@ Exit code: 0; 1 if a schema is missing or cannot be used; 2 if the registry retu
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
 	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
 	flags.Var(&enum{&o.tool, []string{"registry", "validate"}}, "for", "the tool that reads the schemas: `registry|validate` (default: registry, which cfn-lint reads, too)")
+	annotate(flags, addition, "registry")
 	flags.Var(&enum{&o.cdk, codegen.CDKLanguages}, "cdk", "write constructs for the AWS CDK in a language: `typescript|python`")
 	cmd.MarkFlagsMutuallyExclusive("cdk", "for")
 	c.formatFlag(cmd, "text", "json")
