@@ -235,9 +235,12 @@ func (c *app) suiteResult(r *stacktest.Result) {
 	}
 	for _, p := range r.Problems {
 		c.printf("      %s: %s\n", p.At, strings.ReplaceAll(p.Message, "\n", "\n      "))
+		if p.Hint != "" {
+			c.printf("        hint: %s\n", p.Hint)
+		}
 		for _, n := range p.Related {
 			at := ""
-			if n.At.Start.Known() {
+			if n.At.Start.Known() && n.At != p.At {
 				at = n.At.String() + ": "
 			}
 			c.printf("        %s%s\n", at, n.Message)

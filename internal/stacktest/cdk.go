@@ -90,3 +90,28 @@ func inside(dir, name string) (string, error) {
 	}
 	return filepath.Join(dir, name), nil
 }
+
+// bootstrapVersion is the version of the bootstrap stack of the CDK that tests find. Templates of the CDK refuse accounts
+// with one that is too old.
+const bootstrapVersion = "30"
+
+// bootstrap are the names of the parameters with the version of the bootstrap stack that the apps of a suite read: a test
+// runs in an account that is ready for the CDK, unless the file gives the parameter itself.
+func (p *prepared) bootstrap() (names []string) {
+	for _, t := range p.templates {
+		if t.CDK == "" {
+			continue
+		}
+		for _, of := range t.template.Parameters {
+			if of.IsStored() && of.Default != nil && strings.HasPrefix(*of.Default, "/cdk-bootstrap/") && !slices.Contains(names, *of.Default) && !p.gives(*of.Default) {
+				names = append(names, *of.Default)
+			}
+		}
+	}
+	return names
+}
+
+// gives reports whether the file gives a parameter.
+func (p *prepared) gives(name string) bool {
+	return slices.ContainsFunc(p.suite.Given, func(m document.Member) bool { return m.Key == "ssm" && m.Value.Get(name) != nil })
+}

@@ -152,11 +152,15 @@ const givenStack = "stacktest-given"
 
 // give makes the exports, parameters and secrets that a file gives, by a stack.
 func (c *cloud) give(ctx context.Context) error {
-	if len(c.suite.suite.Given) == 0 {
+	bootstrapped := c.suite.bootstrap()
+	if len(c.suite.suite.Given) == 0 && len(bootstrapped) == 0 {
 		return nil
 	}
 	resources := map[string]any{"Nothing": map[string]any{"Type": "AWS::CloudFormation::WaitConditionHandle"}}
 	outputs := map[string]any{}
+	for i, name := range bootstrapped {
+		resources[fmt.Sprintf("bootstrap%d", i)] = parameter(name, bootstrapVersion)
+	}
 	for _, section := range c.suite.suite.Given {
 		for i, m := range section.Value.Distinct() {
 			id := fmt.Sprintf("%s%d", section.Key, i)
@@ -165,7 +169,7 @@ func (c *cloud) give(ctx context.Context) error {
 			case section.Key == "exports":
 				outputs[id] = map[string]any{"Value": value, "Export": map[string]any{"Name": m.Key}}
 			case section.Key == "ssm":
-				resources[id] = map[string]any{"Type": "AWS::SSM::Parameter", "Properties": map[string]any{"Name": m.Key, "Type": "String", "Value": value}}
+				resources[id] = parameter(m.Key, value)
 			default:
 				if !ok { // an object is the JSON of the secret
 					value = string(m.Value.AppendJSON(nil))
@@ -190,6 +194,11 @@ func (c *cloud) give(ctx context.Context) error {
 		return fmt.Errorf("make what is given: %w", err)
 	}
 	return nil
+}
+
+// parameter is a resource of a template: a parameter of Systems Manager.
+func parameter(name, value string) map[string]any {
+	return map[string]any{"Type": "AWS::SSM::Parameter", "Properties": map[string]any{"Name": name, "Type": "String", "Value": value}}
 }
 
 func secretTexts(v *document.Value) (out []string) {

@@ -191,11 +191,7 @@ func (c *Coverage) lacks(demands []demand) (out diag.List) {
 		if count.Covered*100 >= d.Least*count.All {
 			continue
 		}
-		p := diag.Problem{ID: "stacktest/coverage", At: d.At, Message: fmt.Sprintf("%d%% of the %s are covered (%d of %d), which is less than %d%%", count.Percent(), d.What, count.Covered, count.All, d.Least)}
-		for _, text := range count.Missing {
-			p.Related = append(p.Related, diag.Note{Message: text})
-		}
-		out.Add(p)
+		out.Add(diag.Problem{ID: "stacktest/coverage", At: d.At, Message: fmt.Sprintf("%d%% of the %s are covered (%d of %d), which is less than %d%%", count.Percent(), d.What, count.Covered, count.All, d.Least)})
 	}
 	return out
 }

@@ -48,6 +48,12 @@ func init() {
 
 // fail adds a problem of the step at hand.
 func (r *runner) fail(id string, at diag.Range, notes []diag.Note, format string, args ...any) {
+	notes = slices.Clone(notes)
+	for i := range notes {
+		if !notes[i].At.Start.Known() {
+			notes[i].At = at
+		}
+	}
 	r.problems.Add(diag.Problem{ID: "stacktest/" + id, At: at, Message: fmt.Sprintf(format, args...), Related: notes})
 }
 
@@ -66,6 +72,9 @@ func (r *runner) judge(ctx context.Context, step *Step, out *outcome) error {
 	switch {
 	case out.refused != nil && !said("error"):
 		r.fail("expectation", step.At, nil, "%s: the request was refused: %s", step.Action, out.refused.Text)
+		if strings.Contains(out.refused.Text, "Unrecognized resource types") {
+			r.problems[len(r.problems)-1].Hint = "name a project of the type below types; a type of AWS needs its schema: run cfn types import aws, or pass --schemas"
+		}
 		return nil
 	case said("StackStatus") || out.ends == "" || out.refused != nil:
 	case string(out.status) != out.ends && !endsWell(out.ends, string(out.status)):

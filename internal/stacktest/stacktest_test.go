@@ -279,6 +279,7 @@ func TestRefusals(t *testing.T) {
 		{"no change set", head + "steps: [{deploy: {}}, {execute: {}}]", "has no change set; make one with changeSet"},
 		{"project", head + "types: {A::B::C: {project: x}}\nsteps: [{deploy: {}}]", "no projects here"},
 		{"app", "stacktest: 1\ncdk: {dir: x}\nsteps: [{deploy: {}}]", "CDK apps are not run here"},
+		{"unknown type", head + "steps: [{deploy: {edit: [{path: /Resources/Db/Type, value: Acme::None::None}]}}]", "hint: name a project of the type below types"},
 		{"unexpected refusal", head + "steps: [{deploy: {Parameters: {None: x}}}]", "deploy: the request was refused: "},
 		{"unexpected success", head + "steps: [{deploy: {}, expect: {error: {code: ValidationError}}}]", "the request was not refused; the stack is in CREATE_COMPLETE"},
 	} {
