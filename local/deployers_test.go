@@ -216,7 +216,7 @@ func TestCDKConstructs(t *testing.T) {
 		t.Errorf("the reports are %q and %q", first, second)
 	}
 	template := must[*cloudformation.GetTemplateOutput](t)(client.GetTemplate(t.Context(), &cloudformation.GetTemplateInput{StackName: aws.String("Reports")}))
-	for _, want := range []string{"PCLoadLetter1999", "Peter Gibbons", "Initech::TPS::Report"} {
+	for _, want := range []string{"PCLoadLetter1999", "Peter Gibbons", "Initech::TPS::Report", "Value: filing"} {
 		if !strings.Contains(aws.ToString(template.TemplateBody), want) {
 			t.Errorf("the template lacks %s:\n%s", want, aws.ToString(template.TemplateBody))
 		}

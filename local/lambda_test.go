@@ -257,7 +257,7 @@ func TestUnrunFunctions(t *testing.T) {
 	for name, test := range map[string]struct{ properties, want string }{
 		"image":  {`"PackageType": "Image", "Code": {"ImageUri": "x"}, "ImageConfig": {"Command": ["a"]}`, "it is a container image; use a zip file"},
 		"go":     {`"Runtime": "go1.x", "Handler": "main", ` + zipped, "it has the runtime go1.x; provided.*, python3.*, nodejs* and java* run here"},
-		"layers": {`"Runtime": "python3.12", "Handler": "f.f", "Layers": ["arn:aws:lambda:us-east-1:1:layer:l:1"], "TenancyConfig": {"TenantIsolationMode": "PER_TENANT"}, ` + zipped, "it has 1 layer"},
+		"layers": {`"Runtime": "python3.12", "Handler": "f.f", "Layers": ["arn:aws:lambda:us-east-1:1:layer:l:1"], "TenancyConfig": {"TenantIsolationMode": "PER_TENANT"}, ` + zipped, "its layer arn:aws:lambda:us-east-1:1:layer:l:1 does not exist here"},
 	} {
 		stack := c.create(t, name, `{"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": "`+name+`", "DurableConfig": {"ExecutionTimeout": 5}, "Role": "arn:aws:iam::1:role/r", `+test.properties+`}}}}`)
 		if stack.StackStatus != "CREATE_COMPLETE" {

@@ -7,7 +7,7 @@ const stack = new cdk.Stack(new cdk.App(), 'Reports', { synthesizer: new cdk.Boo
 cdk.Tags.of(stack).add('team', 'filing');
 const common = { series: 'QTR', coverSheet: true, author: { name: 'Peter Gibbons' }, reviewCode: 'PCLoadLetter1999' };
 const first = new CfnReport(stack, 'First', { title: 'one', ...common });
-const second = new CfnReport(stack, 'Second', { title: cdk.Fn.join(' ', ['after', first.attrId]), ...common });
+const second = new CfnReport(stack, 'Second', { title: cdk.Fn.join(' ', cdk.Fn.split('-', first.attrId)), ...common });
 second.series = 'ANN';
 const imported = CfnReport.fromId(stack, 'Other', 'tps-1');
 if (imported.reportRef.id !== 'tps-1' || !CfnReport.isCfnResource(first)) {
