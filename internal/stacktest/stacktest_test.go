@@ -176,7 +176,7 @@ func TestFaults(t *testing.T) {
 
 // TestCases run and pass: what a step can do, and every expectation.
 func TestCases(t *testing.T) {
-	suite, err := os.ReadFile("testdata/cases.stacktest.yaml")
+	suite, err := os.ReadFile("testdata/cases.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestReports(t *testing.T) {
 // FuzzLoad: no file makes the reader fail.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(head + "steps: [{deploy: {}, expect: {changes: {A: Add}}}]"))
-	suite, err := os.ReadFile("testdata/cases.stacktest.yaml")
+	suite, err := os.ReadFile("testdata/cases.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}

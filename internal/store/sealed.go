@@ -25,11 +25,9 @@ const sealedMark = "sealed:"
 // owner: a sealed text is of no use in another column. Such a column is a text or a [JSON], is not
 // compared in SQL, and is read by fields with the same tag only. Empty texts stay empty.
 func seal(sealer Sealer, owner string, field reflect.Value) string {
-	text := ""
+	text := field.String()
 	if of, ok := field.Interface().(texter); ok {
 		text = of.Text()
-	} else {
-		text = field.String()
 	}
 	if text == "" || sealer == nil {
 		return text
