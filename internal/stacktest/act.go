@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -235,8 +236,8 @@ func edited(v *document.Value, path document.Pointer, value *document.Value) (*d
 		out.Members[i].Value = below
 		return &out, found
 	case document.Array:
-		i := slices.IndexFunc(indexes(len(v.Items)), func(text string) bool { return text == path[0] })
-		if i < 0 {
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(v.Items) {
 			return nil, false
 		}
 		out.Items = slices.Clone(v.Items)
@@ -253,14 +254,6 @@ func edited(v *document.Value, path document.Pointer, value *document.Value) (*d
 		return &out, found
 	}
 	return nil, false
-}
-
-func indexes(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprint(i)
-	}
-	return out
 }
 
 // deploy creates a stack, or updates it if it exists.

@@ -123,11 +123,6 @@ func (o *outcome) at(logical string) diag.Range {
 	return diag.Range{}
 }
 
-// expected evaluates the value of an expectation: functions in it refer to the stack.
-func (r *runner) expected(ctx context.Context, v *document.Value, out *outcome) (any, error) {
-	return r.evaluate(ctx, v, out)
-}
-
 // evaluate evaluates the functions in a value against a stack. A Ref to STACK.LOGICALID is one to another stack.
 func (r *runner) evaluate(ctx context.Context, v *document.Value, out *outcome) (any, error) {
 	if !hasFunction(v) {
@@ -228,7 +223,7 @@ func (r *runner) judgeReason(ctx context.Context, m document.Member, out *outcom
 
 // judgeValue compares one value.
 func (r *runner) judgeValue(ctx context.Context, m document.Member, out *outcome, path string, got any) error {
-	want, err := r.expected(ctx, m.Value, out)
+	want, err := r.evaluate(ctx, m.Value, out)
 	if err != nil {
 		return err
 	}
@@ -456,7 +451,7 @@ func (r *runner) judgeResources(ctx context.Context, m document.Member, out *out
 				continue
 			}
 			matched = true
-			want, err := r.expected(ctx, of.Value, out)
+			want, err := r.evaluate(ctx, of.Value, out)
 			if err != nil {
 				return err
 			}
@@ -504,7 +499,7 @@ func (r *runner) judgeCalls(ctx context.Context, m document.Member, out *outcome
 		return nil
 	}
 	for _, item := range m.Value.Items {
-		want, err := r.expected(ctx, item, out)
+		want, err := r.evaluate(ctx, item, out)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package stacktest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -87,9 +88,6 @@ func init() {
 	}
 }
 
-// matcher returns the matcher that an object is, if it is one.
-func matcher(key string, members int) bool { return members == 1 && strings.HasPrefix(key, "$") }
-
 // matchers checks the matchers in an expected value.
 func (r *reader) matchers(v *document.Value) {
 	for _, item := range v.Items {
@@ -97,14 +95,9 @@ func (r *reader) matchers(v *document.Value) {
 	}
 	for _, m := range v.Distinct() {
 		if strings.HasPrefix(m.Key, "$") {
-			known := make([]string, 0, len(matchers))
-			for name := range matchers {
-				known = append(known, name)
-			}
-			slices.Sort(known)
 			switch {
 			case matchers[m.Key] == nil:
-				r.add("unknown-key", m.KeyAt, "use "+strings.Join(known, ", "), "there is no matcher %s", m.Key)
+				r.add("unknown-key", m.KeyAt, "use "+strings.Join(sortedKeys(matchers), ", "), "there is no matcher %s", m.Key)
 			case len(v.Distinct()) > 1:
 				r.add("value", m.KeyAt, "use it as the only key of an object", "the matcher %s is beside other keys", m.Key)
 			case m.Key == "$matches":
@@ -123,8 +116,8 @@ func match(path string, want, got any) []mismatch {
 	switch want := want.(type) {
 	case map[string]any:
 		for key, of := range want {
-			if matcher(key, len(want)) && matchers[key] != nil {
-				return matchers[key](path, of, got)
+			if matches := matchers[key]; matches != nil && len(want) == 1 {
+				return matches(path, of, got)
 			}
 		}
 		return subset(path, want, got)
@@ -163,16 +156,11 @@ func subset(path string, want map[string]any, got any) (out []mismatch) {
 // exactly is match without subsets.
 func exactly(path string, want, got any) []mismatch {
 	out := match(path, want, got)
-	extra := func(want, got map[string]any) {
-		for _, key := range sortedKeys(got) {
-			if _, ok := want[key]; !ok {
-				out = append(out, mismatch{joined(path, key), "nothing", shown(got[key])})
-			}
-		}
-	}
-	if want, ok := want.(map[string]any); ok {
-		if got, ok := got.(map[string]any); ok {
-			extra(want, got)
+	wanted, isObject := want.(map[string]any)
+	found, _ := got.(map[string]any)
+	for _, key := range sortedKeys(found) {
+		if _, ok := wanted[key]; isObject && !ok {
+			out = append(out, mismatch{joined(path, key), "nothing", shown(found[key])})
 		}
 	}
 	return out
@@ -238,13 +226,10 @@ func shown(v any) string {
 	if _, none := v.(absent); none {
 		return "nothing"
 	}
-	var data strings.Builder
-	encoder := json.NewEncoder(&data)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	text, err := encode(v)
+	if err != nil {
 		return fmt.Sprint(v)
 	}
-	text := strings.TrimSpace(data.String())
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
 	}
@@ -259,10 +244,5 @@ func joined(path, key string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }
