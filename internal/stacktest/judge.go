@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/diag"
 	"github.com/formwork-dev/formwork/internal/document"
 	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/words"
 )
 
 // An expectation is a key below "expect". check checks its shape in the file, judge holds it against an outcome.
@@ -55,6 +56,18 @@ func (r *runner) fail(id string, at diag.Range, notes []diag.Note, format string
 		}
 	}
 	r.problems.Add(diag.Problem{ID: "stacktest/" + id, At: at, Message: fmt.Sprintf(format, args...), Related: notes})
+}
+
+// hintName adds to the latest problem which resource of the template may be meant by a name that none has.
+func (r *runner) hintName(name string, out *outcome) {
+	if out.stack.of == nil || out.stack.of.template.Resource(name) != nil {
+		return
+	}
+	var known []string
+	for _, resource := range out.stack.of.template.Resources {
+		known = append(known, resource.LogicalID)
+	}
+	r.problems[len(r.problems)-1].Hint = words.DidYouMean(name, known)
 }
 
 // mismatched adds what differs at one expectation.
@@ -296,6 +309,7 @@ func (r *runner) judgeChanges(_ context.Context, m document.Member, out *outcome
 		}
 		if !matched {
 			r.fail("expectation", want.KeyAt, nil, "%s: expected %s but nothing changes", want.Key, want.Value.Text)
+			r.hintName(want.Key, out)
 		}
 	}
 	for _, logical := range slices.Sorted(maps.Keys(left)) {
@@ -401,6 +415,7 @@ func (r *runner) judgeKeeps(_ context.Context, m document.Member, out *outcome) 
 		}
 		if !matched {
 			r.fail("expectation", item.At, nil, "the stack had no resource %s before the step", item.Text)
+			r.hintName(item.Text, out)
 		}
 	}
 	return nil
@@ -462,6 +477,7 @@ func (r *runner) judgeResources(ctx context.Context, m document.Member, out *out
 				continue
 			}
 			r.fail("expectation", of.KeyAt, out.notes(), "the stack has no resource %s", of.Key)
+			r.hintName(of.Key, out)
 		}
 	}
 	return nil

@@ -192,6 +192,20 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestSelection: the coverage of a file is demanded only if all of its cases run.
+func TestSelection(t *testing.T) {
+	s, problems, _ := load(t, shop, head+"coverage: {resources: 100}\ncases:\n  dev: {steps: [{deploy: {}}]}\n  prod: {steps: [{deploy: {Parameters: {Stage: prod}}}]}\n")
+	if s == nil {
+		t.Fatal(problems.Err())
+	}
+	of := config(t)
+	of.Selected = func(_, name string) bool { return name == "dev" }
+	summary, err := stacktest.Run(t.Context(), of, []*stacktest.Suite{s})
+	if err != nil || !summary.OK() || summary.Coverage[0].Counts["resources"].Covered != 3 {
+		t.Fatalf("%v\n%s", err, text(summary.All()))
+	}
+}
+
 // TestGolden: golden files are written on request only, are the same for each run, have no secrets, and a difference fails.
 func TestGolden(t *testing.T) {
 	s, problems, dir := load(t, shop, head+"steps: [{deploy: {}}, {update: {Parameters: {Size: 5, Secret: swordfish1}}, expect: {plan: golden/size.json}}]")
@@ -279,6 +293,8 @@ func TestRefusals(t *testing.T) {
 		{"no change set", head + "steps: [{deploy: {}}, {execute: {}}]", "has no change set; make one with changeSet"},
 		{"project", head + "types: {A::B::C: {project: x}}\nsteps: [{deploy: {}}]", "no projects here"},
 		{"app", "stacktest: 1\ncdk: {dir: x}\nsteps: [{deploy: {}}]", "CDK apps are not run here"},
+		{"misspelled resource", head + "steps: [{deploy: {}}, {update: {Parameters: {Size: 5}}, expect: {changes: {Dbb: Modify, '*': ignore}}}]", "hint: did you mean \"Db\"?"},
+		{"misspelled resource that is kept", head + "steps: [{deploy: {}}, {update: {}, expect: {keeps: [Limt]}}]", "hint: did you mean \"Limit\"?"},
 		{"unknown type", head + "steps: [{deploy: {edit: [{path: /Resources/Db/Type, value: Acme::None::None}]}}]", "hint: name a project of the type below types"},
 		{"unexpected refusal", head + "steps: [{deploy: {Parameters: {None: x}}}]", "deploy: the request was refused: "},
 		{"unexpected success", head + "steps: [{deploy: {}, expect: {error: {code: ValidationError}}}]", "the request was not refused; the stack is in CREATE_COMPLETE"},
