@@ -102,7 +102,7 @@ type callback struct {
 
 // Call implements [operation.Provider]: it makes one call of a hook.
 func (e *Engine) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	row, err := find[evaluationRow](ctx, e.store.Read(), "id = (SELECT evaluation_id FROM hook_results WHERE id = ?)", request.Token)
+	row, err := store.Find[evaluationRow](ctx, e.store.Read(), "id = (SELECT evaluation_id FROM hook_results WHERE id = ?)", request.Token)
 	switch {
 	case err != nil:
 		return operation.Progress{}, err

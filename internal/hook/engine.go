@@ -180,7 +180,7 @@ func (v *Evaluation) invocation(h *Hook, id string) operation.Spec {
 // Cancel ends an evaluation early, if the transaction commits: its owner hears no more of it.
 // Calls that are being made are waited for. It reports whether the evaluation was still running.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) (bool, error) {
-	row, err := find[evaluationRow](ctx, tx, byID, id)
+	row, err := store.Find[evaluationRow](ctx, tx, byID, id)
 	if err != nil || row == nil || row.State != running {
 		return false, err
 	}
@@ -243,7 +243,7 @@ func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.S
 
 // advance notifies the owner of one of the results of an evaluation.
 func (e *Engine) advance(ctx context.Context, tx *store.Tx, result *Result, results []Result) error {
-	row, err := find[evaluationRow](ctx, tx, byID, result.EvaluationID)
+	row, err := store.Find[evaluationRow](ctx, tx, byID, result.EvaluationID)
 	if err != nil || row == nil || row.State != running {
 		return err
 	}
@@ -280,11 +280,11 @@ func (e *Engine) Committed(ctx context.Context, state operation.State) {
 	if state.Request.Desired != nil || state.Request.Previous != nil {
 		return // a resource, which is part of the request
 	}
-	result, err := find[Result](ctx, e.store.Read(), byID, state.Key)
+	result, err := store.Find[Result](ctx, e.store.Read(), byID, state.Key)
 	if err != nil || result == nil || e.config.Withdraw == nil || result.TargetKind != Stack && result.TargetKind != ChangeSet {
 		return
 	}
-	row, err := find[evaluationRow](ctx, e.store.Read(), byID, result.EvaluationID)
+	row, err := store.Find[evaluationRow](ctx, e.store.Read(), byID, result.EvaluationID)
 	if err != nil || row == nil || row.State == running {
 		return
 	}

@@ -59,7 +59,7 @@ func (e *Engine) Results(ctx context.Context, q Query) ([]Result, error) {
 
 // Result returns one result, nil if the account does not have it in the region.
 func (e *Engine) Result(ctx context.Context, place awswire.Place, id string) (*Result, error) {
-	found, err := find[Result](ctx, e.store.Read(), byID, id)
+	found, err := store.Find[Result](ctx, e.store.Read(), byID, id)
 	if err != nil || found == nil || found.place() != place {
 		return nil, err
 	}

@@ -1,11 +1,6 @@
 package hook
 
 import (
-	"context"
-	"database/sql"
-	"errors"
-	"fmt"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
@@ -95,16 +90,3 @@ func (r *Result) place() awswire.Place { return awswire.Place{Account: r.Account
 
 // byID is the condition of the row with an id.
 const byID = "id = ?"
-
-// find reads the row that satisfies a condition on an id, nil if it does not exist.
-func find[T any](ctx context.Context, db store.DB, where, id string) (*T, error) {
-	row := new(T)
-	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", id)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %T: %w", *row, err)
-	}
-	return row, nil
-}

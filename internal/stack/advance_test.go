@@ -93,7 +93,7 @@ func TestIdentifierWakesNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unseen, err := allRows[stepRow](t.Context(), g.store.Read(), "logical_id", "operation_id = ? AND NOT seen", s.OperationID)
+		unseen, err := store.FindAll[stepRow](t.Context(), g.store.Read(), "logical_id", "operation_id = ? AND NOT seen", s.OperationID)
 		if err != nil || len(unseen) != 1 || unseen[0].PhysicalID != "a-1" {
 			t.Errorf("the stack looked at its steps: %v, %v", unseen, err)
 		}
@@ -140,7 +140,7 @@ func TestSettledRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := allRows[resourceRow](t.Context(), g.store.Read(), "logical_id", "stack_id = ?", s.ID)
+		rows, err := store.FindAll[resourceRow](t.Context(), g.store.Read(), "logical_id", "stack_id = ?", s.ID)
 		if err != nil || len(rows) != 2 {
 			t.Fatal(rows, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -30,7 +31,7 @@ func (e *Engine) Attempt(ctx context.Context, place awswire.Place, stack, token 
 		return nil, err
 	}
 	out := &Attempt{ARN: s.ARN, Live: s.Live, Status: s.Status, Reason: s.Reason}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, token)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, token)
 	if err != nil || op == nil {
 		return out, err
 	}

@@ -101,7 +101,7 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 	if err != nil || again != nil {
 		return again, err
 	}
-	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	previous, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (e *Engine) CreateChangeSet(ctx context.Context, caller awswire.Caller, in 
 		return nil, err
 	}
 	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
-		c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", row.ID)
+		c, err := store.Find[changeSetRow](ctx, e.store.Read(), "id = ?", row.ID)
 		return c == nil || !c.creating(), err
 	})
 	return &cloudformation.CreateChangeSetOutput{Id: aws.String(row.ARN), StackId: aws.String(s.ARN)}, nil
@@ -165,7 +165,7 @@ func (e *Engine) stackOfSet(ctx context.Context, caller awswire.Caller, in *clou
 		s.Reason = reasonUserInitiated
 		return s, nil, nil
 	}
-	same, err := oneRow[changeSetRow](ctx, e.store.Read(), "stack_id = ? AND name = ? AND live", s.ID, row.Name)
+	same, err := store.Find[changeSetRow](ctx, e.store.Read(), "stack_id = ? AND name = ? AND live", s.ID, row.Name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +196,7 @@ func (c *changeSetRow) fits(s *stackRow, same *changeSetRow) error {
 // writeSet writes a change set, and the stack that it creates. Others may have come first.
 func (e *Engine) writeSet(ctx context.Context, tx *store.Tx, caller awswire.Caller, s *stackRow, row *changeSetRow, deployment *deploymentRow) error {
 	row.StackID = s.ID
-	current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+	current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (e *Engine) writeSet(ctx context.Context, tx *store.Tx, caller awswire.Call
 			return err
 		}
 	} else {
-		same, err := oneRow[changeSetRow](ctx, tx, "stack_id = ? AND name = ? AND live", s.ID, row.Name)
+		same, err := store.Find[changeSetRow](ctx, tx, "stack_id = ? AND name = ? AND live", s.ID, row.Name)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (e *Engine) writeReview(ctx context.Context, tx *store.Tx, caller awswire.C
 // not exist, and an error if the stack does not exist.
 func (e *Engine) findSet(ctx context.Context, db store.DB, caller awswire.Caller, name, stack *string) (*changeSetRow, error) {
 	if strings.HasPrefix(aws.ToString(name), "arn:") {
-		return oneRow[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ? AND stack_id IN (SELECT id FROM stacks WHERE live))",
+		return store.Find[changeSetRow](ctx, db, "account = ? AND region = ? AND arn = ? AND (live OR execution_status = ? AND stack_id IN (SELECT id FROM stacks WHERE live))",
 			caller.Account, caller.Region, *name, types.ExecutionStatusExecuteInProgress)
 	}
 	if aws.ToString(stack) == "" {
@@ -252,7 +252,7 @@ func (e *Engine) findSet(ctx context.Context, db store.DB, caller awswire.Caller
 	if err != nil {
 		return nil, err
 	}
-	return oneRow[changeSetRow](ctx, db, "stack_id = ? AND name = ? AND live", s.ID, aws.ToString(name))
+	return store.Find[changeSetRow](ctx, db, "stack_id = ? AND name = ? AND live", s.ID, aws.ToString(name))
 }
 
 // requireSet is findSet with the refusal of a change set that there is not.
@@ -293,7 +293,7 @@ func (e *Engine) DeleteChangeSet(ctx context.Context, caller awswire.Caller, in 
 
 // forgetSets deletes change sets that were not executed, with what they would have deployed.
 func (e *Engine) forgetSets(ctx context.Context, tx *store.Tx, where string, args ...any) error {
-	rows, err := allRows[changeSetRow](ctx, tx, "id", where+" AND live", args...)
+	rows, err := store.FindAll[changeSetRow](ctx, tx, "id", where+" AND live", args...)
 	if err != nil {
 		return err
 	}

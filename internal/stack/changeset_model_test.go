@@ -16,6 +16,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/fixtures"
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // pairsOfRig is how many pairs of TestChangeSetsSayWhatIsDone share a store: with more, reading
@@ -115,7 +116,7 @@ func (p *pair) run(kind types.ChangeSetType, body, parameter string) {
 // is larger than what it says.
 func (p *pair) checkSteps(arn string, calls map[string]string) {
 	p.t.Helper()
-	c, err := oneRow[changeSetRow](p.t.Context(), p.store.Read(), "arn = ?", arn)
+	c, err := store.Find[changeSetRow](p.t.Context(), p.store.Read(), "arn = ?", arn)
 	if err != nil || c == nil {
 		p.t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func (p setPlanner) child(ctx context.Context, input planInput, planned *plan.Pl
 	}
 	child := &childSet{result: &setResult{}}
 	kind := types.ChangeSetTypeUpdate
-	if child.stack, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ? AND live", change.PhysicalID); err != nil {
+	if child.stack, err = store.Find[stackRow](ctx, e.store.Read(), "arn = ? AND live", change.PhysicalID); err != nil {
 		return nil, err
 	}
 	if child.stack == nil {
@@ -212,7 +212,7 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 			return refuse("state", child.stack.ARN, child.stack.Status)
 		}
 		var err error
-		if previous, err = oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", child.stack.DeploymentID); err != nil {
+		if previous, err = store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", child.stack.DeploymentID); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (e *Engine) writeChildren(ctx context.Context, tx *store.Tx, children []*ch
 				return err
 			}
 		} else {
-			current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+			current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 			if err != nil {
 				return err
 			}
@@ -270,7 +270,7 @@ func (e *Engine) writeChildren(ctx context.Context, tx *store.Tx, children []*ch
 // childrenReady refuses the execution of a change set if that of a nested stack cannot be
 // executed any more.
 func childrenReady(ctx context.Context, tx *store.Tx, c *changeSetRow) error {
-	rows, err := allRows[changeSetRow](ctx, tx, "id", "account = ? AND region = ? AND root_id = ? AND live", c.Account, c.Region, c.ARN)
+	rows, err := store.FindAll[changeSetRow](ctx, tx, "id", "account = ? AND region = ? AND root_id = ? AND live", c.Account, c.Region, c.ARN)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN strin
 	if rootARN == "" {
 		return nil
 	}
-	rows, err := allRows[changeSetRow](ctx, tx, "id", "root_id = ? AND live", rootARN)
+	rows, err := store.FindAll[changeSetRow](ctx, tx, "id", "root_id = ? AND live", rootARN)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN strin
 		if err := e.forgetSet(ctx, tx, &c); err != nil {
 			return err
 		}
-		s, err := oneRow[stackRow](ctx, tx, "id = ? AND status = ?", c.StackID, types.StackStatusReviewInProgress)
+		s, err := store.Find[stackRow](ctx, tx, "id = ? AND status = ?", c.StackID, types.StackStatusReviewInProgress)
 		if err != nil {
 			return err
 		}
@@ -315,11 +315,11 @@ func (e *Engine) forgetChildren(ctx context.Context, tx *store.Tx, rootARN strin
 
 // plannedChild is the change set of a nested stack, nil without one.
 func (e *Engine) plannedChild(ctx context.Context, request operation.Request) (*changeSetRow, error) {
-	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {
 		return nil, err
 	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || op == nil {
 		return nil, err
 	}
@@ -327,7 +327,7 @@ func (e *Engine) plannedChild(ctx context.Context, request operation.Request) (*
 	if arn == "" {
 		return nil, nil
 	}
-	return oneRow[changeSetRow](ctx, e.store.Read(), "arn = ?", arn)
+	return store.Find[changeSetRow](ctx, e.store.Read(), "arn = ?", arn)
 }
 
 // plannedInput is the deployment of a nested stack as its change set showed it, with the
@@ -336,7 +336,7 @@ func (e *Engine) plannedInput(ctx context.Context, in deploymentInput, c *change
 	if c == nil || !c.Live {
 		return in, nil
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
 	if err != nil || row == nil {
 		return in, err
 	}
@@ -355,7 +355,7 @@ func (e *Engine) executeChild(ctx context.Context, tx *store.Tx, s *stackRow, c 
 	if c == nil || !c.Live {
 		return nil
 	}
-	current, err := oneRow[changeSetRow](ctx, tx, "id = ? AND live", c.ID)
+	current, err := store.Find[changeSetRow](ctx, tx, "id = ? AND live", c.ID)
 	if err != nil || current == nil {
 		return err
 	}

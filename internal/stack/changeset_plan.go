@@ -31,11 +31,11 @@ type setResult struct {
 // planSet is the worker of change sets: it processes the template, makes the plan, and
 // writes what came of it.
 func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
-	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "id = ?", id)
+	c, err := store.Find[changeSetRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || c == nil || !c.creating() || !c.Plan.IsZero() { // with a plan, it waits for hooks
 		return time.Time{}, err
 	}
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", c.StackID)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return time.Time{}, err
 	}
@@ -55,7 +55,7 @@ func (e *Engine) planSet(ctx context.Context, id string) (time.Time, error) {
 
 // makePlan processes the template of a change set and plans it.
 func (e *Engine) makePlan(ctx context.Context, s *stackRow, c *changeSetRow) (*setResult, error) {
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (l *importLookup) ImportValue(name string) (string, bool, error) {
 // finishSet writes the plan of a change set, unless that was deleted in the meantime. With an
 // evaluation the change set waits for its hooks.
 func (e *Engine) finishSet(ctx context.Context, tx *store.Tx, s *stackRow, id string, result *setResult, evaluation *hook.Evaluation) error {
-	c, err := oneRow[changeSetRow](ctx, tx, "id = ?", id)
+	c, err := store.Find[changeSetRow](ctx, tx, "id = ?", id)
 	if err != nil || c == nil || !c.creating() {
 		return err
 	}

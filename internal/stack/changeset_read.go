@@ -21,11 +21,11 @@ func (e *Engine) DescribeChangeSet(ctx context.Context, caller awswire.Caller, i
 	if err != nil {
 		return nil, err
 	}
-	s, err := oneRow[stackRow](ctx, db, "id = ?", c.StackID)
+	s, err := store.Find[stackRow](ctx, db, "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	row, err := oneRow[deploymentRow](ctx, db, "id = ?", c.DeploymentID)
+	row, err := store.Find[deploymentRow](ctx, db, "id = ?", c.DeploymentID)
 	if err != nil || row == nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 			}
 			return err
 		}
-		s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
+		s, err := store.Find[stackRow](ctx, tx, "id = ?", c.StackID)
 		if err != nil || s == nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (e *Engine) ExecuteChangeSet(ctx context.Context, caller awswire.Caller, in
 		return nil, err
 	}
 	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
-		s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", stackID)
+		s, err := store.Find[stackRow](ctx, e.store.Read(), "id = ?", stackID)
 		return s == nil || s.OperationID == "", err
 	})
 	return &cloudformation.ExecuteChangeSetOutput{}, nil
@@ -113,7 +113,7 @@ func begunBefore(ctx context.Context, tx *store.Tx, s *stackRow, token, hash, co
 	if token == "" {
 		return nil, nil
 	}
-	return oneRow[operationRow](ctx, tx, "stack_id = ? AND client_token = ? AND request_hash = ? AND "+condition, append([]any{s.ID, token, hash}, args...)...)
+	return store.Find[operationRow](ctx, tx, "stack_id = ? AND client_token = ? AND request_hash = ? AND "+condition, append([]any{s.ID, token, hash}, args...)...)
 }
 
 // executeSet starts the operation and deletes the other change sets of the stack.
@@ -175,12 +175,12 @@ func (e *Engine) plannedMain(ctx context.Context, s *stackRow, op *operationRow,
 	if op.ChangeSetID == "" {
 		return nil, nil
 	}
-	c, err := oneRow[changeSetRow](ctx, e.store.Read(), "account = ? AND region = ? AND arn = ?", s.Account, s.Region, op.ChangeSetID)
+	c, err := store.Find[changeSetRow](ctx, e.store.Read(), "account = ? AND region = ? AND arn = ?", s.Account, s.Region, op.ChangeSetID)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	if now := p.rows[op.DeploymentID]; c.DeploymentID != op.DeploymentID {
-		row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
+		row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", c.DeploymentID)
 		if err != nil || row == nil || row.Processed != now.Processed || !row.Parameters.Equal(now.Parameters) {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (e *Engine) obsolete(ctx context.Context, tx *store.Tx, stackID string) err
 
 // operationOf is the operation that executed a change set, nil if it was not executed.
 func operationOf(ctx context.Context, db store.DB, c *changeSetRow) (*operationRow, error) {
-	return oneRow[operationRow](ctx, db, "stack_id = ? AND change_set_id = ? AND kind <> ?", c.StackID, c.ARN, types.OperationTypeCreateChangeset)
+	return store.Find[operationRow](ctx, db, "stack_id = ? AND change_set_id = ? AND kind <> ?", c.StackID, c.ARN, types.OperationTypeCreateChangeset)
 }
 
 // executionOf is the execution status of a change set: of one that was executed, what became

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -403,7 +404,7 @@ func TestChangeSetFailures(t *testing.T) {
 	masked := g.create("secret", types.ChangeSetTypeCreate, secret, func(in *cloudformation.CreateChangeSetInput) {
 		in.Parameters = []types.Parameter{{ParameterKey: aws.String("P"), ParameterValue: aws.String("hunter2")}}
 	})
-	row, err := oneRow[changeSetRow](t.Context(), g.store.Read(), "arn = ?", *masked.ChangeSetId)
+	row, err := store.Find[changeSetRow](t.Context(), g.store.Read(), "arn = ?", *masked.ChangeSetId)
 	if err != nil || strings.Contains(row.Plan.Text()+row.Options.Text()+encode(masked), "hunter2") {
 		t.Errorf("a NoEcho value is in the change set: %s, %v", row.Plan.Text(), err)
 	}

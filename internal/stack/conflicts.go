@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/operation"
 	"github.com/formwork-dev/formwork/internal/plan"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 	"github.com/formwork-dev/formwork/internal/typecheck"
 )
@@ -21,7 +22,7 @@ const lookUpTime = 10 * time.Second
 // nameConflicts finds the resources that a deployment would create and whose names are taken:
 // those that the template names and that can be read.
 func (e *Engine) nameConflicts(ctx context.Context, s *stackRow, in planInput) ([]validationProblem, error) {
-	cleanup, err := allRows[cleanupRow](ctx, e.store.Read(), "id", "stack_id = ?", s.ID)
+	cleanup, err := store.FindAll[cleanupRow](ctx, e.store.Read(), "id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ const bucketType = "AWS::S3::Bucket"
 // refer to, and whether the names of new resources are taken. The latter was checked with the
 // change set if there is one, and is not if the validation is disabled.
 func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared) error {
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
 	if err != nil || op == nil || op.Phase != phaseValidate && op.Phase != phaseHooks && op.Phase != phaseHooked {
 		return err
 	}

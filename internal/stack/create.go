@@ -105,7 +105,7 @@ func (e *Engine) createdBefore(ctx context.Context, caller awswire.Caller, name,
 	if err != nil || s == nil {
 		return nil, err
 	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeCreateStack)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeCreateStack)
 	switch {
 	case err != nil || op == nil:
 		return nil, err
@@ -221,7 +221,7 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 	if len(operations) == 0 {
 		return nil
 	}
-	last, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
+	last, err := store.Find[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
 	if err != nil || last == nil {
 		return err
 	}
@@ -233,14 +233,14 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 
 // liveStack finds the live stack of a name, nil if it does not exist.
 func liveStack(ctx context.Context, db store.DB, caller awswire.Caller, name string) (*stackRow, error) {
-	return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", caller.Account, caller.Region, name)
+	return store.Find[stackRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", caller.Account, caller.Region, name)
 }
 
 // findStack finds a stack by its name or ARN: deleted ones only by their ARN. It returns nil
 // if it does not exist.
 func findStack(ctx context.Context, db store.DB, caller awswire.Caller, nameOrARN string) (*stackRow, error) {
 	if isARN(nameOrARN) {
-		return oneRow[stackRow](ctx, db, "account = ? AND region = ? AND arn = ?", caller.Account, caller.Region, nameOrARN)
+		return store.Find[stackRow](ctx, db, "account = ? AND region = ? AND arn = ?", caller.Account, caller.Region, nameOrARN)
 	}
 	return liveStack(ctx, db, caller, nameOrARN)
 }

@@ -68,7 +68,7 @@ func (e *Engine) refuseDelete(ctx context.Context, tx *store.Tx, s *stackRow, op
 		return refuse("protected", s.Name)
 	}
 	if s.Status == types.StackStatusDeleteInProgress {
-		op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+		op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 		if err != nil || op == nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (e *Engine) refuseDelete(ctx context.Context, tx *store.Tx, s *stackRow, op
 		return refuse("retain-early", s.Name)
 	}
 	for _, id := range options.RetainResources {
-		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		x, err := store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (e *Engine) refuseDelete(ctx context.Context, tx *store.Tx, s *stackRow, op
 
 // stopCreate has a stack deleted that is still being created.
 func (e *Engine) stopCreate(ctx context.Context, tx *store.Tx, s *stackRow) error {
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func (e *Engine) GetTemplate(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	out := &cloudformation.GetTemplateOutput{StagesAvailable: []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed}}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || row == nil {
 		out.StagesAvailable = []types.TemplateStage{types.TemplateStageOriginal}
 		out.TemplateBody = aws.String("")

@@ -76,7 +76,7 @@ func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in
 			return err
 		}
 		for _, id := range in.LogicalResourceIds {
-			x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+			x, err := store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in
 				return refuse("missing-resource", id, s.Name)
 			}
 		}
-		running, err := oneRow[detectionRow](ctx, tx, "stack_id = ? AND ended_at IS NULL", s.ID)
+		running, err := store.Find[detectionRow](ctx, tx, "stack_id = ? AND ended_at IS NULL", s.ID)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (e *Engine) DetectStackDrift(ctx context.Context, caller awswire.Caller, in
 		return nil, err
 	}
 	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
-		d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ?", row.ID)
+		d, err := store.Find[detectionRow](ctx, e.store.Read(), "id = ?", row.ID)
 		return d == nil || !d.EndedAt.IsZero(), err
 	})
 	return &cloudformation.DetectStackDriftOutput{StackDriftDetectionId: aws.String(row.ID)}, nil
@@ -123,11 +123,11 @@ func (e *Engine) stackToDetect(ctx context.Context, db store.DB, caller awswire.
 
 // detect is the worker of drift detections.
 func (e *Engine) detect(ctx context.Context, id string) (time.Time, error) {
-	d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ?", id)
+	d, err := store.Find[detectionRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || d == nil || !d.EndedAt.IsZero() {
 		return time.Time{}, err
 	}
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ? AND live", d.StackID)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "id = ? AND live", d.StackID)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -143,11 +143,11 @@ func (e *Engine) detect(ctx context.Context, id string) (time.Time, error) {
 // writeDetection writes what a detection found. What has changed since it was read is left
 // out.
 func (e *Engine) writeDetection(ctx context.Context, tx *store.Tx, id string, found []driftRow) error {
-	d, err := oneRow[detectionRow](ctx, tx, "id = ?", id)
+	d, err := store.Find[detectionRow](ctx, tx, "id = ?", id)
 	if err != nil || d == nil || !d.EndedAt.IsZero() {
 		return err
 	}
-	s, err := oneRow[stackRow](ctx, tx, "id = ? AND live", d.StackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ? AND live", d.StackID)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (e *Engine) writeDetection(ctx context.Context, tx *store.Tx, id string, fo
 		return err
 	}
 	if len(d.Resources.Get()) > 0 { // the others count as they were found before
-		all, err := allRows[driftRow](ctx, tx, "logical_id", "stack_id = ?", s.ID)
+		all, err := store.FindAll[driftRow](ctx, tx, "logical_id", "stack_id = ?", s.ID)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func stackDrift(found []driftRow) (status types.StackDriftStatus, drifted int64,
 
 // writeDrifts writes what was found of resources that are still the same.
 func writeDrifts(ctx context.Context, tx *store.Tx, stackID string, found []driftRow) error {
-	rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", stackID)
+	rows, err := store.FindAll[resourceRow](ctx, tx, "logical_id", "stack_id = ?", stackID)
 	if err != nil {
 		return err
 	}
@@ -231,14 +231,14 @@ var driftColumns = []string{"physical_id", "type", "status", "reason", "expected
 // DescribeStackDriftDetectionStatus returns the progress of a detection.
 func (e *Engine) DescribeStackDriftDetectionStatus(ctx context.Context, caller awswire.Caller, in *cloudformation.DescribeStackDriftDetectionStatusInput) (*cloudformation.DescribeStackDriftDetectionStatusOutput, error) {
 	id := aws.ToString(in.StackDriftDetectionId)
-	d, err := oneRow[detectionRow](ctx, e.store.Read(), "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
+	d, err := store.Find[detectionRow](ctx, e.store.Read(), "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
 		return nil, refuse("drift-missing", id)
 	}
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "id = ?", d.StackID)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "id = ?", d.StackID)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (e *Engine) DescribeStackResourceDrifts(ctx context.Context, caller awswire
 
 // currentDrifts reads what detections found of the resources that a stack has now.
 func currentDrifts(ctx context.Context, db store.DB, s *stackRow) ([]driftRow, error) {
-	rows, err := allRows[driftRow](ctx, db, "logical_id",
+	rows, err := store.FindAll[driftRow](ctx, db, "logical_id",
 		"stack_id = ? AND EXISTS (SELECT 1 FROM stack_resources AS r WHERE r.stack_id = rd.stack_id AND r.logical_id = rd.logical_id AND r.physical_id = rd.physical_id)", s.ID)
 	if err != nil {
 		return nil, err

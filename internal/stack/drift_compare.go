@@ -31,7 +31,7 @@ type driftFinder struct {
 // driftsOf finds the drift of some resources of a stack, of all without a list, in the order
 // of their logical ids.
 func (e *Engine) driftsOf(ctx context.Context, s *stackRow, only []string) ([]driftRow, error) {
-	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
+	rows, err := store.FindAll[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func (f driftFinder) nested(ctx context.Context, x *resourceRow, expected map[st
 	for key, value := range asked {
 		want[key] = parameterText(value)
 	}
-	child, err := oneRow[stackRow](ctx, f.engine.store.Read(), "arn = ? AND live", x.PhysicalID)
+	child, err := store.Find[stackRow](ctx, f.engine.store.Read(), "arn = ? AND live", x.PhysicalID)
 	if err != nil {
 		return nil, nil, err
 	}

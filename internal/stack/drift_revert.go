@@ -19,7 +19,7 @@ import (
 
 // readLive reads the resources of a stack, and has the plan start from what they are.
 func (e *Engine) readLive(ctx context.Context, s *stackRow, input *planInput) (map[string]*plan.LiveState, error) {
-	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
+	rows, err := store.FindAll[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func adoptLive(ctx context.Context, tx *store.Tx, s *stackRow, planned *plan.Pla
 		if c.Live == nil || len(c.Live.Values) == 0 && c.Live.Status != types.StackResourceDriftStatusDeleted {
 			continue
 		}
-		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, c.LogicalID)
+		x, err := store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, c.LogicalID)
 		if err != nil {
 			return err
 		}

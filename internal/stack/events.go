@@ -103,14 +103,14 @@ func (e *Engine) operationsToShow(ctx context.Context, caller awswire.Caller, in
 	db := e.store.Read()
 	switch {
 	case in.OperationId != nil:
-		op, err := oneRow[operationRow](ctx, db, "id = ?", *in.OperationId)
+		op, err := store.Find[operationRow](ctx, db, "id = ?", *in.OperationId)
 		if err != nil {
 			return nil, nil, err
 		}
 		if op == nil {
 			return nil, nil, refuse("operation-missing", *in.OperationId)
 		}
-		s, err := oneRow[stackRow](ctx, db, "id = ? AND account = ? AND region = ?", op.StackID, caller.Account, caller.Region)
+		s, err := store.Find[stackRow](ctx, db, "id = ? AND account = ? AND region = ?", op.StackID, caller.Account, caller.Region)
 		if err == nil && s == nil {
 			err = refuse("operation-missing", *in.OperationId)
 		}
@@ -124,7 +124,7 @@ func (e *Engine) operationsToShow(ctx context.Context, caller awswire.Caller, in
 	if err != nil {
 		return nil, nil, err
 	}
-	operations, err := allRows[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ?", s.ID)
+	operations, err := store.FindAll[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ?", s.ID)
 	return s, operations, err
 }
 
@@ -135,17 +135,17 @@ func (e *Engine) changeSetOperations(ctx context.Context, caller awswire.Caller,
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := oneRow[stackRow](ctx, db, "id = ?", c.StackID)
+	s, err := store.Find[stackRow](ctx, db, "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	operations, err := allRows[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ? AND change_set_id = ? AND kind = ?", s.ID, c.ARN, types.OperationTypeCreateChangeset)
+	operations, err := store.FindAll[operationRow](ctx, db, "started_at DESC, id DESC", "stack_id = ? AND change_set_id = ? AND kind = ?", s.ID, c.ARN, types.OperationTypeCreateChangeset)
 	return s, operations, err
 }
 
 // operationEvents are the events of one operation, the newest first.
 func (e *Engine) operationEvents(ctx context.Context, s *stackRow, op *operationRow, failedOnly bool) ([]types.OperationEvent, error) {
-	rows, err := allRows[eventRow](ctx, e.store.Read(), "seq DESC", "operation_id = ?", op.ID)
+	rows, err := store.FindAll[eventRow](ctx, e.store.Read(), "seq DESC", "operation_id = ?", op.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (e *Engine) ExportsInUse(ctx context.Context, db store.DB, m *Member, after
 }
 
 func exportsInUse(ctx context.Context, db store.DB, stackID string, after map[string]string, but ...string) (problem string, err error) {
-	before, err := allRows[exportRow](ctx, db, "name", "stack_id = ?", stackID)
+	before, err := store.FindAll[exportRow](ctx, db, "name", "stack_id = ?", stackID)
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +151,7 @@ func exportsInUse(ctx context.Context, db store.DB, stackID string, after map[st
 // keepExports answers the deletion of a stack whose exports are used: it keeps its status,
 // with the reason.
 func (e *Engine) keepExports(ctx context.Context, tx *store.Tx, s *stackRow) (bool, error) {
-	exports, err := allRows[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
+	exports, err := store.FindAll[exportRow](ctx, tx, "name", "stack_id = ?", s.ID)
 	if err != nil {
 		return false, err
 	}

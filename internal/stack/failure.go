@@ -90,7 +90,7 @@ func (e *Engine) blamed(ctx context.Context, s *stackRow, until store.Time) ([]o
 	}
 	var out []operationRow
 	if id := last.Options.Get().Undoes; id != "" && id != last.ID {
-		undone, err := oneRow[operationRow](ctx, e.store.Read(), "id = ? AND stack_id = ?", id, s.ID)
+		undone, err := store.Find[operationRow](ctx, e.store.Read(), "id = ? AND stack_id = ?", id, s.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (e *Engine) LatestOperations(ctx context.Context, place awswire.Place, limi
 	for i := range rows {
 		ids[i] = rows[i].StackID
 	}
-	stacks, err := allRows[stackRow](ctx, db, "id", "id IN (?)", store.In(ids))
+	stacks, err := store.FindAll[stackRow](ctx, db, "id", "id IN (?)", store.In(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (e *Engine) LatestOperations(ctx context.Context, place awswire.Place, limi
 
 // nestedFailure is what failed first in the nested stack of an event, nil if that is not known.
 func (e *Engine) nestedFailure(ctx context.Context, s *stackRow, of *eventRow, depth int) (*Failure, error) {
-	child, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ? AND account = ? AND region = ?", of.PhysicalID, s.Account, s.Region)
+	child, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ? AND account = ? AND region = ?", of.PhysicalID, s.Account, s.Region)
 	if err != nil || child == nil {
 		return nil, err
 	}

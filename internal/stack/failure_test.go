@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 // lastARN is that of the only stack that is not nested, deleted or not.
 func (g *rig) lastARN() string {
 	g.t.Helper()
-	row, err := oneRow[stackRow](g.t.Context(), g.store.Read(), "parent_id = ''")
+	row, err := store.Find[stackRow](g.t.Context(), g.store.Read(), "parent_id = ''")
 	if err != nil || row == nil {
 		g.t.Fatal(row, err)
 	}

@@ -44,11 +44,11 @@ func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
 
 // abandoned reads the operation of a stack without what it needs to go on, nil if there is none.
 func (e *Engine) abandoned(ctx context.Context, tx *store.Tx, stackID string) (*run, error) {
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", stackID)
 	if err != nil || s == nil || s.OperationID == "" {
 		return nil, err
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil {
 		return nil, err
 	}
@@ -105,11 +105,11 @@ var endsAt = map[types.StackStatus]types.StackStatus{
 // endAt ends the operation of a stack and leaves its resources as they are: the stack can be
 // deleted. It writes the rows of the stack and of the operation, and one event.
 func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string) error {
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", stackID)
 	if err != nil || s == nil || s.OperationID == "" {
 		return err
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,11 @@ func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string
 // giveUpSet fails a change set whose plan cannot be made.
 func (e *Engine) giveUpSet(ctx context.Context, id, reason string) error {
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		c, err := oneRow[changeSetRow](ctx, tx, "id = ?", id)
+		c, err := store.Find[changeSetRow](ctx, tx, "id = ?", id)
 		if err != nil || c == nil {
 			return err
 		}
-		s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
+		s, err := store.Find[stackRow](ctx, tx, "id = ?", c.StackID)
 		if err != nil || s == nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (e *Engine) giveUpSet(ctx context.Context, id, reason string) error {
 // giveUpDetection fails a drift detection.
 func (e *Engine) giveUpDetection(ctx context.Context, id, reason string) error {
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		d, err := oneRow[detectionRow](ctx, tx, "id = ?", id)
+		d, err := store.Find[detectionRow](ctx, tx, "id = ?", id)
 		if err != nil || d == nil || !d.EndedAt.IsZero() {
 			return err
 		}

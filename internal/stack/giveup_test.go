@@ -120,7 +120,7 @@ func TestEndAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := oneRow[stackRow](t.Context(), g.store.Read(), "arn = ?", *out.StackId)
+	s, err := store.Find[stackRow](t.Context(), g.store.Read(), "arn = ?", *out.StackId)
 	if err != nil {
 		t.Fatal(err)
 	}

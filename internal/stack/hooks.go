@@ -125,7 +125,7 @@ func (e *Engine) DescribeChangeSetHooks(ctx context.Context, caller awswire.Call
 	if err != nil {
 		return nil, err
 	}
-	s, err := oneRow[stackRow](ctx, db, "id = ?", c.StackID)
+	s, err := store.Find[stackRow](ctx, db, "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (e *Engine) hooksFor(ctx context.Context, s *stackRow) (hook.Set, error) {
 		return nil, err
 	}
 	for child := s; child.ParentID != "" && s.Status == types.StackStatusDeleteInProgress; {
-		parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", child.ParentID)
+		parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", child.ParentID)
 		if err != nil || parent == nil || parent.Status != types.StackStatusDeleteInProgress {
 			return nil, err
 		}
@@ -191,11 +191,11 @@ func hookDetails(result *hook.Result) store.JSON[eventDetails] {
 // Hooked implements [hook.Owner] for resources: it appends the events of hooks, and fails the
 // resource that they stop.
 func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
-	s, err := oneRow[stepRow](ctx, tx, "id = ?", outcome.Key)
+	s, err := store.Find[stepRow](ctx, tx, "id = ?", outcome.Key)
 	if err != nil || s == nil || s.CallID != outcome.ID || s.State != stepRunning || s.Reason != reasonHooks {
 		return false, err // the step is over
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil {
 		return false, err
 	}
@@ -245,11 +245,11 @@ func (f ownerFunc) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcom
 
 // stackHooked continues the operation of a stack, or ends it with the reason.
 func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", outcome.Key)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", outcome.Key)
 	if err != nil || op == nil || op.Phase != phaseHooks {
 		return false, err
 	}
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", op.StackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", op.StackID)
 	if err != nil || s == nil {
 		return false, err
 	}

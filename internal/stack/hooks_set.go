@@ -80,7 +80,7 @@ func payloadOfSet(result *setResult) *setPayload {
 
 // setHooked ends the creation of a change set when its hooks have ended.
 func (e *Engine) setHooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
-	c, err := oneRow[changeSetRow](ctx, tx, "id = ?", outcome.Key)
+	c, err := store.Find[changeSetRow](ctx, tx, "id = ?", outcome.Key)
 	if err != nil || c == nil || !c.creating() || !outcome.Ended {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (e *Engine) setHooked(ctx context.Context, tx *store.Tx, outcome hook.Outco
 
 // writeHookFailures writes the events of DescribeEvents with the hooks that refused a change set.
 func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeSetRow, evaluation string) error {
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", c.StackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", c.StackID)
 	if err != nil || s == nil {
 		return err
 	}

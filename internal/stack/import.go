@@ -276,14 +276,14 @@ func readRequest(s *stackRow, logicalID string, typ *operation.Type, identifier 
 
 // ownedElsewhere returns the stack that already has a resource, "" if none has.
 func ownedElsewhere(ctx context.Context, db store.DB, s *stackRow, typeName, identifier string) (string, error) {
-	row, err := oneRow[resourceRow](ctx, db, `physical_id = ? AND type = ? AND status NOT IN (?, ?, ?, ?)
+	row, err := store.Find[resourceRow](ctx, db, `physical_id = ? AND type = ? AND status NOT IN (?, ?, ?, ?)
 		AND stack_id IN (SELECT id FROM stacks WHERE account = ? AND region = ? AND live)`, identifier, typeName,
 		types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusCreateFailed, types.ResourceStatusImportFailed,
 		s.Account, s.Region)
 	if err != nil || row == nil {
 		return "", err
 	}
-	owner, err := oneRow[stackRow](ctx, db, "id = ?", row.StackID)
+	owner, err := store.Find[stackRow](ctx, db, "id = ?", row.StackID)
 	if err != nil || owner == nil {
 		return "", err
 	}

@@ -44,7 +44,7 @@ func schemaOf(typ *operation.Type) *schema.Schema {
 
 // stackToNest returns why an existing stack cannot become a nested stack, "" if it can.
 func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input planInput, c *plan.Change) (string, error) {
-	child, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", c.PhysicalID)
+	child, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", c.PhysicalID)
 	switch {
 	case err != nil || child == nil:
 		return "", err // it was found a moment ago
@@ -73,7 +73,7 @@ func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input planIn
 		return "", refusedTemplate(err)
 	}
 	properties, _ := value.(map[string]any)
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", child.DeploymentID)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", child.DeploymentID)
 	if err != nil || row == nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input planIn
 
 // nest makes an existing stack a nested stack of another one, or with nil one of its own again.
 func nest(ctx context.Context, tx *store.Tx, arn string, parent *stackRow) error {
-	child, err := oneRow[stackRow](ctx, tx, "arn = ?", arn)
+	child, err := store.Find[stackRow](ctx, tx, "arn = ?", arn)
 	if err != nil || child == nil {
 		return err
 	}

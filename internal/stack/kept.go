@@ -99,14 +99,14 @@ func (r *run) decides() bool {
 }
 
 func (r *run) readAll(ctx context.Context, tx *store.Tx) error {
-	steps, err := allRows[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", r.op.ID, r.op.Phase, phaseStopping)
+	steps, err := store.FindAll[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", r.op.ID, r.op.Phase, phaseStopping)
 	if err != nil {
 		return err
 	}
 	for i := range steps {
 		r.gotStep(&steps[i])
 	}
-	resources, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", r.op.StackID)
+	resources, err := store.FindAll[resourceRow](ctx, tx, "logical_id", "stack_id = ?", r.op.StackID)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *run) readAll(ctx context.Context, tx *store.Tx) error {
 }
 
 func (r *run) readCleanup(ctx context.Context, tx *store.Tx, where string, args ...any) error {
-	cleanup, err := allRows[cleanupRow](ctx, tx, "id", where, args...)
+	cleanup, err := store.FindAll[cleanupRow](ctx, tx, "id", where, args...)
 	for i := range cleanup {
 		r.gotCleanup(&cleanup[i])
 	}
@@ -126,7 +126,7 @@ func (r *run) readCleanup(ctx context.Context, tx *store.Tx, where string, args 
 
 // readChanged reads the steps that moved since they were kept, with their resources.
 func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
-	changed, err := allRows[stepRow](ctx, tx, "logical_id", "operation_id = ? AND seen = ?", r.op.ID, false)
+	changed, err := store.FindAll[stepRow](ctx, tx, "logical_id", "operation_id = ? AND seen = ?", r.op.ID, false)
 	if err != nil || len(changed) == 0 {
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		delete(r.read.cleanup, id)
 	}
 	for part := range slices.Chunk(ids, 500) {
-		rows, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, store.In(part))
+		rows, err := store.FindAll[resourceRow](ctx, tx, "logical_id", "stack_id = ? AND logical_id IN (?)", r.op.StackID, store.In(part))
 		if err != nil {
 			return err
 		}

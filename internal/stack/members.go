@@ -60,7 +60,7 @@ func (e *Engine) MemberNamed(ctx context.Context, caller awswire.Caller, name st
 
 // Member returns the stack with an id, nil if it does not exist.
 func (e *Engine) Member(ctx context.Context, db store.DB, id string) (*Member, error) {
-	s, err := oneRow[stackRow](ctx, db, "id = ?", id)
+	s, err := store.Find[stackRow](ctx, db, "id = ?", id)
 	return memberOf(s), err
 }
 
@@ -128,11 +128,11 @@ func (e *Engine) InsertDraft(ctx context.Context, tx *store.Tx, d *Draft) error 
 // AcceptDraft reads a draft as an update of the stack would, with the parameters that the stack has. It returns nil for a
 // draft that does not exist.
 func (e *Engine) AcceptDraft(ctx context.Context, m *Member, id string) (*Draft, error) {
-	stored, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	stored, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || stored == nil {
 		return nil, err
 	}
-	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", m.row.DeploymentID)
+	previous, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", m.row.DeploymentID)
 	if err != nil {
 		return nil, err
 	}

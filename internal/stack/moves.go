@@ -70,11 +70,11 @@ type mover struct {
 
 // moverOf reads a stack with the operation that BeginMove began.
 func (e *Engine) moverOf(ctx context.Context, tx *store.Tx, p *Part) (*mover, error) {
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", p.StackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", p.StackID)
 	if err != nil {
 		return nil, err
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", p.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", p.OperationID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) moverOf(ctx context.Context, tx *store.Tx, p *Part) (*mover, er
 
 // readResources reads what the stack has.
 func (v *mover) readResources(ctx context.Context, tx *store.Tx) error {
-	all, err := allRows[resourceRow](ctx, tx, "logical_id", "stack_id = ?", v.stack.ID)
+	all, err := store.FindAll[resourceRow](ctx, tx, "logical_id", "stack_id = ?", v.stack.ID)
 	for i := range all {
 		v.resources[all[i].LogicalID], v.read[all[i].LogicalID] = &all[i], all[i]
 	}

@@ -35,7 +35,7 @@ func (e *Engine) callStack(ctx context.Context, request operation.Request) (oper
 	if request.Callback == nil {
 		return e.beginNested(ctx, request)
 	}
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) callStack(ctx context.Context, request operation.Request) (oper
 
 // readNested reads the outputs of a nested stack.
 func (e *Engine) readNested(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ? AND live", request.Identifier)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ? AND live", request.Identifier)
 	if err != nil {
 		return operation.Progress{}, err
 	}
@@ -124,7 +124,7 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	var s *stackRow
 	var err error
 	if request.Identifier != "" {
-		s, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
+		s, err = store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.Identifier)
 	} else {
 		s, err = liveStack(ctx, e.store.Read(), request.Caller, name)
 	}
@@ -136,12 +136,12 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 		return operation.Progress{}, err
 	}
 	if planned != nil && request.Identifier == "" {
-		if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil {
+		if s, err = store.Find[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil {
 			return operation.Progress{}, err
 		}
 	}
 	if s != nil {
-		op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, request.Token)
+		op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ?", s.ID, request.Token)
 		if err != nil {
 			return operation.Progress{}, err
 		}
@@ -174,7 +174,7 @@ func (e *Engine) beginNested(ctx context.Context, request operation.Request) (op
 	case s == nil:
 		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: string(invoke.NotFound), Message: "Stack not found"}, nil
 	}
-	if s, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", s.ARN); err != nil || s == nil {
+	if s, err = store.Find[stackRow](ctx, e.store.Read(), "arn = ?", s.ARN); err != nil || s == nil {
 		return operation.Progress{}, err
 	}
 	return e.nestedProgress(ctx, request, s)
@@ -198,7 +198,7 @@ func (e *Engine) stopNested(ctx context.Context, s *stackRow) (operation.Progres
 		return waits, nil
 	}
 	return waits, e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil || current.Status != types.StackStatusUpdateInProgress {
 			return err
 		}
@@ -261,13 +261,13 @@ func parameterText(value any) string {
 }
 
 func (e *Engine) createNested(ctx context.Context, request operation.Request, name string, planned *changeSetRow) (*stackRow, error) {
-	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {
 		return nil, err
 	}
 	s := e.newStack(request.Caller, name)
 	if planned != nil && planned.Live {
-		if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil || s == nil {
+		if s, err = store.Find[stackRow](ctx, e.store.Read(), "id = ?", planned.StackID); err != nil || s == nil {
 			return nil, err
 		}
 	}
@@ -329,11 +329,11 @@ func (e *Engine) checkNesting(ctx context.Context, parent, s *stackRow, resource
 			return refuse("nested-depth", maxNestedDepth)
 		}
 		var err error
-		if up, err = oneRow[stackRow](ctx, e.store.Read(), "arn = ?", up.ParentID); err != nil {
+		if up, err = store.Find[stackRow](ctx, e.store.Read(), "arn = ?", up.ParentID); err != nil {
 			return err
 		}
 	}
-	stacks, err := allRows[stackRow](ctx, e.store.Read(), "id", "account = ? AND region = ? AND root_id = ? AND live", s.Account, s.Region, s.RootID)
+	stacks, err := store.FindAll[stackRow](ctx, e.store.Read(), "id", "account = ? AND region = ? AND root_id = ? AND live", s.Account, s.Region, s.RootID)
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (e *Engine) checkNesting(ctx context.Context, parent, s *stackRow, resource
 func (e *Engine) inherited(ctx context.Context, parent *stackRow) (*stackSettings, operationOptions, error) {
 	options := operationOptions{OnFailure: types.OnFailureRollback}
 	settings := &stackSettings{}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || op == nil {
 		return settings, options, err
 	}
@@ -370,14 +370,14 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	if s == nil {
 		return awswire.ValidationErrorf("Stack with id %s does not exist", request.Identifier)
 	}
-	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {
 		return err
 	}
 	if request.Rollback {
 		return e.revertNested(ctx, request, s, parent)
 	}
-	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	previous, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 	if err != nil || previous == nil {
 		return err
 	}
@@ -406,7 +406,7 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	}
 	options.Parent, options.Before = parent.OperationID, previous.ID
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
 			return err
 		}
@@ -443,7 +443,7 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 		return refuse("no-updates") // it was not updated, or has rolled itself back
 	}
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
 			return err
 		}
@@ -462,11 +462,11 @@ func (e *Engine) revertNested(ctx context.Context, request operation.Request, s,
 // deploymentBefore is the deployment that a nested stack had before the operation that its
 // parent undoes: the current one if that has not updated it.
 func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*deploymentRow, error) {
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil {
 		return nil, err
 	}
-	updates, err := allRows[operationRow](ctx, e.store.Read(), "started_at DESC", "stack_id = ? AND kind = ?", s.ID, types.OperationTypeUpdateStack)
+	updates, err := store.FindAll[operationRow](ctx, e.store.Read(), "started_at DESC", "stack_id = ? AND kind = ?", s.ID, types.OperationTypeUpdateStack)
 	if err != nil {
 		return nil, err
 	}
@@ -477,7 +477,7 @@ func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*de
 			break
 		}
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", id)
 	if err == nil && row == nil {
 		err = fmt.Errorf("the deployment %s of %s does not exist", id, s.ARN)
 	}
@@ -490,7 +490,7 @@ func (e *Engine) rolledBack(ctx context.Context, request operation.Request, s *s
 	if !request.Rollback || s.Status != types.StackStatusUpdateRollbackComplete {
 		return false, nil
 	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind IN (?, ?)", s.ID, request.Token,
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind IN (?, ?)", s.ID, request.Token,
 		types.OperationTypeContinueRollback, types.OperationTypeRollback)
 	return op != nil && op.Status == string(opSucceeded), err
 }
@@ -498,11 +498,11 @@ func (e *Engine) rolledBack(ctx context.Context, request operation.Request, s *s
 // continueNested continues the rollback of a nested stack that has failed, when that of its
 // parent is continued. What the parent is to skip of it is named by its name.
 func (e *Engine) continueNested(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
-	parent, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || parent == nil {
 		return operation.Progress{}, err
 	}
-	running, err := oneRow[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
+	running, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
 	if err != nil || running == nil {
 		return operation.Progress{}, err
 	}
@@ -519,7 +519,7 @@ func (e *Engine) continueNested(ctx context.Context, request operation.Request, 
 		}
 	}
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil || current.Status != types.StackStatusUpdateRollbackFailed {
 			return err
 		}
@@ -532,7 +532,7 @@ func (e *Engine) continueNested(ctx context.Context, request operation.Request, 
 	if err != nil {
 		return operation.Progress{}, err
 	}
-	if s, err = oneRow[stackRow](ctx, e.store.Read(), "id = ?", s.ID); err != nil || s == nil {
+	if s, err = store.Find[stackRow](ctx, e.store.Read(), "id = ?", s.ID); err != nil || s == nil {
 		return operation.Progress{}, err
 	}
 	return e.nestedProgress(ctx, request, s)
@@ -543,7 +543,7 @@ func (e *Engine) deleteNested(ctx context.Context, request operation.Request, s 
 		return nil
 	}
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
 			return err
 		}

@@ -17,11 +17,11 @@ import (
 // Progressed implements [operation.Owner]: it writes what an operation on a resource of a
 // stack reported, and wakes the stack.
 func (e *Engine) Progressed(ctx context.Context, tx *store.Tx, state operation.State) error {
-	s, err := oneRow[stepRow](ctx, tx, "id = ?", state.Key)
+	s, err := store.Find[stepRow](ctx, tx, "id = ?", state.Key)
 	if err != nil || s == nil || s.CallID != state.ID {
 		return err // the step is over
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil {
 		return err
 	}
@@ -73,13 +73,13 @@ func (p *progress) moved() bool {
 // readSubject reads what the step is about.
 func (p *progress) readSubject(ctx context.Context, tx *store.Tx) (err error) {
 	if p.step.CleanupID != "" {
-		c, err := oneRow[cleanupRow](ctx, tx, "id = ?", p.step.CleanupID)
+		c, err := store.Find[cleanupRow](ctx, tx, "id = ?", p.step.CleanupID)
 		if c != nil {
 			p.gotCleanup(c)
 		}
 		return err
 	}
-	if p.resource, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", p.op.StackID, p.step.LogicalID); p.resource != nil {
+	if p.resource, err = store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", p.op.StackID, p.step.LogicalID); p.resource != nil {
 		p.gotResource(p.resource)
 	}
 	return err

@@ -281,7 +281,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
 // each resource waits for.
 func (e *Engine) addWaiting(ctx context.Context, op *operationRow, known map[string]declared, out []ResourceState) ([]ResourceState, error) {
-	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
+	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
 	if err != nil {
 		return nil, err
 	}
@@ -460,13 +460,13 @@ func (e *Engine) Source(ctx context.Context, place awswire.Place, name, operatio
 	}
 	id := s.DeploymentID
 	if operationID != "" {
-		op, err := oneRow[operationRow](ctx, e.store.Read(), "id = ? AND stack_id = ?", operationID, s.ID)
+		op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ? AND stack_id = ?", operationID, s.ID)
 		if err != nil || op == nil {
 			return &Source{Processed: processed}, err
 		}
 		id = op.DeploymentID
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", id)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", id)
 	if err != nil || row == nil {
 		return &Source{Processed: processed}, err
 	}

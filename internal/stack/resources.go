@@ -35,7 +35,7 @@ func (e *Engine) resourceRows(ctx context.Context, s *stackRow) ([]resourceRow, 
 	if err != nil {
 		return nil, err
 	}
-	left, err := allRows[cleanupRow](ctx, e.store.Read(), "logical_id, id", "stack_id = ? AND status = ?", s.ID, types.ResourceStatusDeleteFailed)
+	left, err := store.FindAll[cleanupRow](ctx, e.store.Read(), "logical_id, id", "stack_id = ? AND status = ?", s.ID, types.ResourceStatusDeleteFailed)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (e *Engine) DescribeStackResources(ctx context.Context, caller awswire.Call
 
 // stackOfResource finds the stack that has a physical resource.
 func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, physicalID string) (*stackRow, error) {
-	s, err := oneRow[stackRow](ctx, e.store.Read(),
+	s, err := store.Find[stackRow](ctx, e.store.Read(),
 		"account = ? AND region = ? AND live AND id IN (SELECT stack_id FROM stack_resources WHERE physical_id = ?)", caller.Account, caller.Region, physicalID)
 	if err != nil || s != nil {
 		return s, err
@@ -106,7 +106,7 @@ func (e *Engine) stackOfResource(ctx context.Context, caller awswire.Caller, phy
 	if err != nil {
 		return nil, err
 	}
-	return oneRow[stackRow](ctx, e.store.Read(), "id = ?", id)
+	return store.Find[stackRow](ctx, e.store.Read(), "id = ?", id)
 }
 
 // stackOfRef returns the id of the stack that has a resource for which Ref is not the physical id, "" for none.
@@ -214,7 +214,7 @@ func (e *Engine) ListStackResources(ctx context.Context, caller awswire.Caller, 
 // protect sets the termination protection of a stack and of those nested in it.
 func (e *Engine) protect(ctx context.Context, id, arn string, on bool) error {
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := allRows[stackRow](ctx, tx, "id", "id = ? OR root_id = ? AND live", id, arn)
+		rows, err := store.FindAll[stackRow](ctx, tx, "id", "id = ? OR root_id = ? AND live", id, arn)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/store"
 )
 
 // A Retry is a call for a resource that is made again after it failed.
@@ -22,7 +23,7 @@ func (e *Engine) Retries(ctx context.Context, caller awswire.Caller, name string
 	if err != nil {
 		return nil, err
 	}
-	steps, err := allRows[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND state IN (?, ?) AND call_id <> ''", s.OperationID, stepRunning, stepConfigured)
+	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND state IN (?, ?) AND call_id <> ''", s.OperationID, stepRunning, stepConfigured)
 	if err != nil {
 		return nil, err
 	}

@@ -50,13 +50,13 @@ func canceledBefore(ctx context.Context, tx *store.Tx, s *stackRow, token string
 	if token == "" || len(operations) == 0 {
 		return false, nil
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", aws.ToString(operations[0].OperationId))
 	return err == nil && op != nil && op.Options.Get().CancelToken == token, err
 }
 
 // cancelUpdate has the operation of a stack stop, if the transaction commits.
 func (e *Engine) cancelUpdate(ctx context.Context, tx *store.Tx, s *stackRow, token string) error {
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil || op.Cancelled {
 		return err
 	}
@@ -119,14 +119,14 @@ func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, sk
 		if child, below, nested := strings.Cut(id, "."); nested {
 			var err error
 			logicalID = below
-			if of, err = oneRow[stackRow](ctx, tx, "account = ? AND region = ? AND name = ? AND live AND root_id = ?", s.Account, s.Region, child, cmp.Or(s.RootID, s.ARN)); err != nil {
+			if of, err = store.Find[stackRow](ctx, tx, "account = ? AND region = ? AND name = ? AND live AND root_id = ?", s.Account, s.Region, child, cmp.Or(s.RootID, s.ARN)); err != nil {
 				return err
 			}
 			if of == nil || of.Status != types.StackStatusUpdateRollbackFailed {
 				return refuse("skip", id)
 			}
 		}
-		x, err := oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", of.ID, logicalID)
+		x, err := store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", of.ID, logicalID)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (e *Engine) checkSkipped(ctx context.Context, tx *store.Tx, s *stackRow, sk
 		if !natureOf(x.Type).contains {
 			continue
 		}
-		child, err := oneRow[stackRow](ctx, tx, "arn = ?", x.PhysicalID)
+		child, err := store.Find[stackRow](ctx, tx, "arn = ?", x.PhysicalID)
 		if err != nil {
 			return err
 		}

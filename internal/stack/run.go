@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -105,14 +104,14 @@ func (e *Engine) advanceWith(ctx context.Context, stackID string, p *prepared, f
 
 // load reads the operation of a stack, or what is kept of it and has changed since.
 func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prepared) (*run, error) {
-	s, err := oneRow[stackRow](ctx, tx, "id = ?", stackID)
+	s, err := store.Find[stackRow](ctx, tx, "id = ?", stackID)
 	if err != nil || s == nil || s.OperationID == "" {
 		return nil, err
 	}
 	if s.OperationID != p.operationID || !p.has(s.DeploymentID) || !p.has(s.StableDeploymentID) {
 		return nil, errUnprepared
 	}
-	op, err := oneRow[operationRow](ctx, tx, "id = ?", s.OperationID)
+	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
 	if err != nil || op == nil {
 		return nil, err
 	}
@@ -138,28 +137,6 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, stackID string, p *prep
 		}
 	}
 	return r, nil
-}
-
-// oneRow reads a row, nil if it does not exist.
-func oneRow[T any](ctx context.Context, db store.DB, where string, args ...any) (*T, error) {
-	row := new(T)
-	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", args...)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %T: %w", *row, err)
-	}
-	return row, nil
-}
-
-// allRows reads rows in an order.
-func allRows[T any](ctx context.Context, db store.DB, order, where string, args ...any) ([]T, error) {
-	var rows []T
-	if err := store.List(ctx, db, &rows, "WHERE "+where+" ORDER BY "+order, args...); err != nil {
-		return nil, fmt.Errorf("read %T: %w", rows, err)
-	}
-	return rows, nil
 }
 
 // flush writes the changes. The compare-and-set of the operation makes sure that no other

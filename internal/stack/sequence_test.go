@@ -533,7 +533,7 @@ func (q *sequence) same(what string, got, want []string) {
 }
 
 func (q *sequence) resources(ctx context.Context) []string {
-	rows, err := allRows[resourceRow](ctx, q.store.Read(), "logical_id", "stack_id = (SELECT id FROM stacks WHERE arn = ?)", q.arn)
+	rows, err := store.FindAll[resourceRow](ctx, q.store.Read(), "logical_id", "stack_id = (SELECT id FROM stacks WHERE arn = ?)", q.arn)
 	if err != nil {
 		q.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 		r.done(s)
 		return time.Time{}, nil
 	}
-	signals, err := allRows[signalRow](ctx, tx, "at, unique_id", "stack_id = ? AND logical_id = ?", r.stack.ID, s.LogicalID)
+	signals, err := store.FindAll[signalRow](ctx, tx, "at, unique_id", "stack_id = ? AND logical_id = ?", r.stack.ID, s.LogicalID)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -211,7 +211,7 @@ func (e *Engine) SignalResource(ctx context.Context, caller awswire.Caller, in *
 			return err
 		}
 		id := aws.ToString(in.LogicalResourceId)
-		x, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
+		x, err = store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ?", s.ID, id)
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (e *Engine) late(ctx context.Context, caller awswire.Caller, x *resourceRow
 }
 
 func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {
-	step, err := oneRow[stepRow](ctx, tx, "operation_id = ? AND logical_id = ?", s.OperationID, x.LogicalID)
+	step, err := store.Find[stepRow](ctx, tx, "operation_id = ? AND logical_id = ?", s.OperationID, x.LogicalID)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resou
 		return refuse("signal-type", x.LogicalID, x.Type)
 	}
 	id := aws.ToString(in.UniqueId)
-	before, err := oneRow[signalRow](ctx, tx, "stack_id = ? AND logical_id = ? AND unique_id = ?", s.ID, x.LogicalID, id)
+	before, err := store.Find[signalRow](ctx, tx, "stack_id = ? AND logical_id = ? AND unique_id = ?", s.ID, x.LogicalID, id)
 	if err != nil {
 		return err
 	}

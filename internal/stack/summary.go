@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/awswire"
 	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/store"
 	"github.com/formwork-dev/formwork/internal/template"
 )
 
@@ -169,7 +170,7 @@ func (e *Engine) templateToSummarize(ctx context.Context, caller awswire.Caller,
 	if s.Status == types.StackStatusReviewInProgress {
 		return nil, refuse("review-summary")
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 	if err != nil || row == nil {
 		return nil, err
 	}

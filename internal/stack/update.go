@@ -56,7 +56,7 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 	if options.PolicyDuringUpdate, err = e.policyOf(ctx, caller, in.StackPolicyDuringUpdateBody, in.StackPolicyDuringUpdateURL, "policy-both-update"); err != nil {
 		return nil, err
 	}
-	previous, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
+	previous, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", s.DeploymentID)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ type updateInput struct {
 // beginUpdate writes the update that UpdateStack prepared.
 func (e *Engine) beginUpdate(ctx context.Context, caller awswire.Caller, s *stackRow, in updateInput) (id string, err error) {
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := oneRow[stackRow](ctx, tx, "id = ?", s.ID)
+		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (e *Engine) updatedBefore(ctx context.Context, s *stackRow, token, hash str
 	if token == "" {
 		return nil, nil
 	}
-	op, err := oneRow[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeUpdateStack)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeUpdateStack)
 	switch {
 	case err != nil || op == nil:
 		return nil, err
@@ -219,7 +219,7 @@ func (e *Engine) provisionedTags(ctx context.Context, s *stackRow, previous, nex
 	case s.DeploymentID:
 		return previous.Tags, nil
 	}
-	row, err := oneRow[deploymentRow](ctx, e.store.Read(), "id = ?", s.StableDeploymentID)
+	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", s.StableDeploymentID)
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func resolvesAgain(d *plan.Deployment) bool {
 
 // resourcesOf reads the resources of a stack as plans start from them.
 func (e *Engine) resourcesOf(ctx context.Context, s *stackRow) (map[string]plan.Resource, error) {
-	rows, err := allRows[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
+	rows, err := store.FindAll[resourceRow](ctx, e.store.Read(), "logical_id", "stack_id = ?", s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (outside) GetAtt(string, string) (any, bool, error) { return nil, false, ni
 
 // ImportValue implements [template.References].
 func (o outside) ImportValue(name string) (string, bool, error) {
-	row, err := oneRow[exportRow](o.ctx, o.engine.store.Read(), "account = ? AND region = ? AND name = ?", o.stack.Account, o.stack.Region, name)
+	row, err := store.Find[exportRow](o.ctx, o.engine.store.Read(), "account = ? AND region = ? AND name = ?", o.stack.Account, o.stack.Region, name)
 	if err != nil || row == nil {
 		return "", false, err
 	}

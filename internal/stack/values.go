@@ -52,7 +52,7 @@ func (v values) ImportValue(name string) (string, bool, error) {
 		return value, true, nil
 	}
 	s := v.run.stack
-	row, err := oneRow[exportRow](v.ctx, v.tx, "account = ? AND region = ? AND name = ?", s.Account, s.Region, name)
+	row, err := store.Find[exportRow](v.ctx, v.tx, "account = ? AND region = ? AND name = ?", s.Account, s.Region, name)
 	switch {
 	case err != nil:
 		return "", false, &lookupError{err}
@@ -105,7 +105,7 @@ func stackOutputOf(ctx context.Context, db store.DB, s *stackRow, ref template.S
 	if parts := strings.Split(ref.RoleARN, ":"); len(parts) > 4 {
 		account = parts[4]
 	}
-	source, err := oneRow[stackRow](ctx, db, "account = ? AND region = ? AND live AND (name = ? OR arn = ?)", account, region, ref.StackName, ref.StackName)
+	source, err := store.Find[stackRow](ctx, db, "account = ? AND region = ? AND live AND (name = ? OR arn = ?)", account, region, ref.StackName, ref.StackName)
 	switch {
 	case err != nil:
 		return "", false, err

@@ -110,11 +110,11 @@ func (e *Engine) callWait(ctx context.Context, request operation.Request) (opera
 
 // signalPolicy is the policy of the resource of a call, nil for none.
 func (e *Engine) signalPolicy(ctx context.Context, request operation.Request) (*signalPolicy, error) {
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	step, err := oneRow[stepRow](ctx, e.store.Read(), "operation_id = ? AND logical_id = ?", s.OperationID, request.LogicalID)
+	step, err := store.Find[stepRow](ctx, e.store.Read(), "operation_id = ? AND logical_id = ?", s.OperationID, request.LogicalID)
 	if err != nil || step == nil {
 		return nil, err
 	}
@@ -152,11 +152,11 @@ func handleOf(text string) string {
 
 // handleSignals are the signals that a handle of a stack took.
 func (e *Engine) handleSignals(ctx context.Context, stackARN, handle string) ([]signalRow, error) {
-	s, err := oneRow[stackRow](ctx, e.store.Read(), "arn = ?", stackARN)
+	s, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", stackARN)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	return allRows[signalRow](ctx, e.store.Read(), "at, unique_id", "stack_id = ? AND logical_id = ?", s.ID, handle)
+	return store.FindAll[signalRow](ctx, e.store.Read(), "at, unique_id", "stack_id = ? AND logical_id = ?", s.ID, handle)
 }
 
 // A waitSignal is what a handle takes: the body of a PUT.
@@ -182,13 +182,13 @@ func (e *Engine) Signal(ctx context.Context, query url.Values, body []byte) erro
 		return awswire.ValidationErrorf(`A signal is {"Status": "SUCCESS" or "FAILURE", "UniqueId": "ID", "Reason": "TEXT", "Data": "TEXT"}.`)
 	}
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		s, err := oneRow[stackRow](ctx, tx, "arn = ? AND live", query.Get("stack"))
+		s, err := store.Find[stackRow](ctx, tx, "arn = ? AND live", query.Get("stack"))
 		if err != nil {
 			return err
 		}
 		var x *resourceRow
 		if s != nil {
-			if x, err = oneRow[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ? AND type = ?", s.ID, query.Get("handle"), handleType); err != nil {
+			if x, err = store.Find[resourceRow](ctx, tx, "stack_id = ? AND logical_id = ? AND type = ?", s.ID, query.Get("handle"), handleType); err != nil {
 				return err
 			}
 		}

@@ -78,7 +78,7 @@ func (e *Engine) now() store.Time { return store.At(e.config.Now()) }
 
 // Ended wakes the operation that waits for a stack. It is for the Config of package stack.
 func (e *Engine) Ended(ctx context.Context, tx *store.Tx, stackARN string) error {
-	rows, err := all[resultRow](ctx, tx, "set_id", "stack_arn = ?", stackARN)
+	rows, err := store.FindAll[resultRow](ctx, tx, "set_id", "stack_arn = ?", stackARN)
 	if err != nil {
 		return err
 	}

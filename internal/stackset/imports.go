@@ -54,14 +54,14 @@ func (e *Engine) ImportStacksToStackSet(ctx context.Context, caller awswire.Call
 			return noSet(aws.ToString(in.StackSetName))
 		}
 		for n, place := range asked.Targets {
-			i, err := one[instanceRow](ctx, tx, "set_id = ? AND account = ? AND region = ?", s.ID, place.Account, place.Region)
+			i, err := store.Find[instanceRow](ctx, tx, "set_id = ? AND account = ? AND region = ?", s.ID, place.Account, place.Region)
 			if err != nil {
 				return err
 			}
 			if i != nil {
 				return refusedOperation("StackSet %s has a stack instance in account %s and region %s already", s.id(), place.Account, place.Region)
 			}
-			other, err := one[instanceRow](ctx, tx, "stack_arn = ?", asked.Imports[n])
+			other, err := store.Find[instanceRow](ctx, tx, "stack_arn = ?", asked.Imports[n])
 			if err != nil {
 				return err
 			}

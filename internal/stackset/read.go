@@ -17,7 +17,7 @@ import (
 
 // operationOf finds an operation of a set.
 func operationOf(ctx context.Context, db store.DB, s *setRow, id *string) (*operationRow, error) {
-	op, err := one[operationRow](ctx, db, "set_id = ? AND id = ?", s.ID, aws.ToString(id))
+	op, err := store.Find[operationRow](ctx, db, "set_id = ? AND id = ?", s.ID, aws.ToString(id))
 	if err == nil && op == nil {
 		err = noOperation(s, aws.ToString(id))
 	}
@@ -120,7 +120,7 @@ func (e *Engine) instance(ctx context.Context, caller awswire.Caller, name, acco
 	if err != nil {
 		return nil, nil, err
 	}
-	i, err := one[instanceRow](ctx, e.store.Read(), "set_id = ? AND account = ? AND region = ?", s.ID, aws.ToString(account), aws.ToString(region))
+	i, err := store.Find[instanceRow](ctx, e.store.Read(), "set_id = ? AND account = ? AND region = ?", s.ID, aws.ToString(account), aws.ToString(region))
 	if err == nil && i == nil {
 		err = noInstance(s, aws.ToString(account), aws.ToString(region))
 	}
@@ -253,7 +253,7 @@ func (e *Engine) ListStackSetOperationResults(ctx context.Context, caller awswir
 	if err != nil {
 		return nil, err
 	}
-	rows, err := all[resultRow](ctx, e.store.Read(), "position", "set_id = ? AND operation_id = ?", s.ID, op.ID)
+	rows, err := store.FindAll[resultRow](ctx, e.store.Read(), "position", "set_id = ? AND operation_id = ?", s.ID, op.ID)
 	if err != nil {
 		return nil, err
 	}

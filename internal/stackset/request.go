@@ -121,7 +121,7 @@ func checkPreferences(p types.StackSetOperationPreferences) error {
 
 // accept adds an operation to a set: it runs, or with managed execution it may wait for others.
 func (e *Engine) accept(ctx context.Context, tx *store.Tx, s *setRow, begin *operationRow) error {
-	taken, err := one[operationRow](ctx, tx, "set_id = ? AND id = ?", s.ID, begin.ID)
+	taken, err := store.Find[operationRow](ctx, tx, "set_id = ? AND id = ?", s.ID, begin.ID)
 	switch {
 	case err != nil:
 		return err
@@ -152,7 +152,7 @@ func (e *Engine) accept(ctx context.Context, tx *store.Tx, s *setRow, begin *ope
 // begin makes the results of an operation, and the instances that it creates.
 func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *setRow, op *operationRow) error {
 	in := op.Input.Get()
-	existing, err := all[instanceRow](ctx, tx, "region, account", "set_id = ?", s.ID)
+	existing, err := store.FindAll[instanceRow](ctx, tx, "region, account", "set_id = ?", s.ID)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (e *Engine) operate(
 		}
 		if action == types.StackSetOperationActionUpdate {
 			for _, place := range in.Targets {
-				i, err := one[instanceRow](ctx, tx, "set_id = ? AND account = ? AND region = ?", s.ID, place.Account, place.Region)
+				i, err := store.Find[instanceRow](ctx, tx, "set_id = ? AND account = ? AND region = ?", s.ID, place.Account, place.Region)
 				if err != nil {
 					return err
 				}

@@ -1,9 +1,6 @@
 package stackset
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -136,26 +133,4 @@ type resultRow struct {
 
 func (r *resultRow) place() awswire.Place {
 	return awswire.Place{Account: r.Account, Region: r.Region}
-}
-
-// one reads a row, nil if it does not exist.
-func one[T any](ctx context.Context, db store.DB, where string, args ...any) (*T, error) {
-	row := new(T)
-	err := store.Get(ctx, db, row, "WHERE "+where+" LIMIT 1", args...)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %T: %w", *row, err)
-	}
-	return row, nil
-}
-
-// all reads rows in an order.
-func all[T any](ctx context.Context, db store.DB, order, where string, args ...any) ([]T, error) {
-	var rows []T
-	if err := store.List(ctx, db, &rows, "WHERE "+where+" ORDER BY "+order, args...); err != nil {
-		return nil, fmt.Errorf("read %T: %w", rows, err)
-	}
-	return rows, nil
 }

@@ -75,17 +75,17 @@ func (e *Engine) advance(ctx context.Context, id string) (time.Time, error) {
 func (e *Engine) load(ctx context.Context, db store.DB, setID, operationID string) (*run, error) {
 	r := &run{}
 	var err error
-	if r.op, err = one[operationRow](ctx, db, "set_id = ? AND id = ?", setID, operationID); err != nil || r.op == nil {
+	if r.op, err = store.Find[operationRow](ctx, db, "set_id = ? AND id = ?", setID, operationID); err != nil || r.op == nil {
 		return nil, err
 	}
-	if r.set, err = one[setRow](ctx, db, "id = ?", setID); err != nil || r.set == nil {
+	if r.set, err = store.Find[setRow](ctx, db, "id = ?", setID); err != nil || r.set == nil {
 		return nil, err
 	}
 	r.in = r.op.Input.Get()
-	if r.results, err = all[resultRow](ctx, db, "position", "set_id = ? AND operation_id = ?", setID, operationID); err != nil {
+	if r.results, err = store.FindAll[resultRow](ctx, db, "position", "set_id = ? AND operation_id = ?", setID, operationID); err != nil {
 		return nil, err
 	}
-	r.instances, err = all[instanceRow](ctx, db, "region, account", "set_id = ? AND last_operation_id = ?", setID, operationID)
+	r.instances, err = store.FindAll[instanceRow](ctx, db, "region, account", "set_id = ? AND last_operation_id = ?", setID, operationID)
 	r.before.results, r.before.instances = slices.Clone(r.results), slices.Clone(r.instances)
 	return r, err
 }
@@ -281,7 +281,7 @@ func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
 
 // beginNext begins the operation of a set that waited longest.
 func (e *Engine) beginNext(ctx context.Context, tx *store.Tx, s *setRow) error {
-	waiting, err := all[operationRow](ctx, tx, "seq", "set_id = ? AND status = ?", s.ID, types.StackSetOperationStatusQueued)
+	waiting, err := store.FindAll[operationRow](ctx, tx, "seq", "set_id = ? AND status = ?", s.ID, types.StackSetOperationStatusQueued)
 	if err != nil || len(waiting) == 0 {
 		return err
 	}

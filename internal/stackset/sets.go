@@ -44,7 +44,7 @@ func requestHash(in any) string {
 
 // liveSet finds a set by its name, nil if there is none.
 func liveSet(ctx context.Context, db store.DB, place awswire.Place, name string) (*setRow, error) {
-	return one[setRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", place.Account, place.Region, name)
+	return store.Find[setRow](ctx, db, "account = ? AND region = ? AND name = ? AND live", place.Account, place.Region, name)
 }
 
 // set finds a set by its name or id. Deleted ones have only their id.
@@ -65,7 +65,7 @@ func setOf(ctx context.Context, db store.DB, place awswire.Place, text string) (
 		text = rest
 	}
 	if name, id, ok := strings.Cut(text, ":"); ok {
-		return one[setRow](ctx, db, "account = ? AND region = ? AND name = ? AND id = ?", place.Account, place.Region, name, id)
+		return store.Find[setRow](ctx, db, "account = ? AND region = ? AND name = ? AND id = ?", place.Account, place.Region, name, id)
 	}
 	return liveSet(ctx, db, place, text)
 }
@@ -292,7 +292,7 @@ func (e *Engine) DeleteStackSet(ctx context.Context, caller awswire.Caller, in *
 		if err := e.idle(ctx, tx, row); err != nil {
 			return err
 		}
-		instance, err := one[instanceRow](ctx, tx, "set_id = ?", row.ID)
+		instance, err := store.Find[instanceRow](ctx, tx, "set_id = ?", row.ID)
 		switch {
 		case err != nil:
 			return err
@@ -310,7 +310,7 @@ func (e *Engine) DeleteStackSet(ctx context.Context, caller awswire.Caller, in *
 
 // idle refuses what cannot be done while an operation runs.
 func (e *Engine) idle(ctx context.Context, db store.DB, s *setRow) error {
-	running, err := one[operationRow](ctx, db, "set_id = ? AND ended_at IS NULL", s.ID)
+	running, err := store.Find[operationRow](ctx, db, "set_id = ? AND ended_at IS NULL", s.ID)
 	if err == nil && running != nil {
 		err = awswire.Errorf("OperationInProgressException", http.StatusConflict, "Another Operation on StackSet %s is in progress: %s", s.arn(), running.ID)
 	}

@@ -599,7 +599,7 @@ func TestLostAnswers(t *testing.T) {
 	lost := &losing{Stacks: r.stacks, left: 3}
 	r.config.Stacks = lost
 	for lost.left > 0 {
-		row, err := one[operationRow](t.Context(), r.config.Store.Read(), "id = ?", operation)
+		row, err := store.Find[operationRow](t.Context(), r.config.Store.Read(), "id = ?", operation)
 		if err != nil {
 			t.Fatal(err)
 		}

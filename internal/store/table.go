@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -197,6 +198,28 @@ func List[T any](ctx context.Context, db DB, rows *[]T, clauses string, args ...
 	t := tableOf(reflect.TypeFor[T]())
 	s := scanner{db: db.handle(), table: t, columns: t.columns}
 	return s.query(ctx, reflect.ValueOf(rows).Elem(), true, t.query+clauses, args)
+}
+
+// Find reads the first row of a table that satisfies a condition, nil if there is none.
+func Find[T any](ctx context.Context, db DB, where string, args ...any) (*T, error) {
+	row := new(T)
+	err := Get(ctx, db, row, "WHERE "+where+" LIMIT 1", args...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %T: %w", *row, err)
+	}
+	return row, nil
+}
+
+// FindAll reads the rows of a table that satisfy a condition, in an order.
+func FindAll[T any](ctx context.Context, db DB, order, where string, args ...any) ([]T, error) {
+	var rows []T
+	if err := List(ctx, db, &rows, "WHERE "+where+" ORDER BY "+order, args...); err != nil {
+		return nil, fmt.Errorf("read %T: %w", rows, err)
+	}
+	return rows, nil
 }
 
 // Columns lists the columns of a structure for a SELECT, but for some.
