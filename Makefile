@@ -52,11 +52,11 @@ site: build ## write the documentation as a static site into build/site
 
 .PHONY: screenshots
 screenshots: ## write pictures of the console and of the documentation into build/screenshots (needs Chromium)
-	FORMWORK_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run '^(TestInABrowser|TestDocsInABrowser)$$' ./internal/console ./internal/cli
+	FORMWORK_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run '^(TestInABrowser|TestDocsInABrowser)$$' ./internal/running/console ./internal/cli
 
 .PHONY: picture
 picture: ## write docs/console.png, the picture of the console in README (needs Chromium)
-	FORMWORK_PICTURE=$(CURDIR)/docs/console.png go test -count=1 -run '^TestInABrowser$$/^picture$$' ./internal/console
+	FORMWORK_PICTURE=$(CURDIR)/docs/console.png go test -count=1 -run '^TestInABrowser$$/^picture$$' ./internal/running/console
 
 .PHONY: demo
 demo: build ## build, then take a complete resource type through its whole contract
@@ -75,7 +75,7 @@ test: ## run every test; what a test lacks on this machine is said in a line
 
 .PHONY: vm
 vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md
-	internal/sandbox/testdata/vm.sh $(KERNEL)
+	internal/foundation/sandbox/testdata/vm.sh $(KERNEL)
 
 .PHONY: wine
 wine: ## the binary for Windows under Wine 9 or later, see docs/install.md

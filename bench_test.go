@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // The benchmarks here time whole processes, as a person or a script meets them: start,

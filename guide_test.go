@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
 )
 
 // mistakes are those that the guide of the SDK warns of, each with the tests of cfn test --suite all that find it.

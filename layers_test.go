@@ -19,19 +19,19 @@ const module = "github.com/formwork-dev/formwork/"
 // floors lists every package of the module, the lowest floor first. A package imports
 // only from floors below its own. docs/architecture.md says what each one promises.
 var floors = [][]string{
-	{"cmd/cfn/collect", "internal/envvar", "internal/files", "internal/fixtures", "internal/lazyregexp", "internal/reach", "internal/sandbox/inside", "internal/tunnel", "internal/words"},
-	{"internal/awswire", "internal/diag", "internal/docsite", "internal/httptape", "internal/jsonata", "internal/sandbox", "internal/secret", "internal/store"},
-	{"internal/cfnlog", "internal/document", "internal/lambda", "internal/logs", "internal/s3", "internal/seal"},
-	{"internal/awslite", "internal/events", "internal/schema", "internal/sns", "internal/states", "internal/template"},
-	{"internal/codegen", "internal/drift", "internal/invoke", "internal/lint", "internal/module", "internal/sample", "internal/smithy", "internal/typecheck"},
-	{"internal/contract", "internal/functions", "internal/lsp", "internal/macro", "internal/operation", "internal/project"},
-	{"internal/bundle", "internal/customresource", "internal/hook", "internal/simulate", "internal/submit"},
-	{"internal/builtin", "internal/customtest", "internal/delegate", "internal/handlers", "internal/plan"},
-	{"internal/cloudcontrol", "internal/registry", "internal/stack"},
-	{"internal/refactor", "internal/stackset"},
-	{"internal/console", "internal/server"},
+	{"cmd/cfn/collect", "internal/foundation/envvar", "internal/foundation/files", "internal/foundation/fixtures", "internal/foundation/lazyregexp", "internal/foundation/reach", "internal/foundation/sandbox/inside", "internal/foundation/tunnel", "internal/foundation/words"},
+	{"internal/services/awswire", "internal/foundation/diag", "internal/foundation/docsite", "internal/proving/httptape", "internal/foundation/jsonata", "internal/foundation/sandbox", "internal/foundation/secret", "internal/foundation/store"},
+	{"internal/foundation/cfnlog", "internal/foundation/document", "internal/running/lambda", "internal/services/logs", "internal/services/s3", "internal/foundation/seal"},
+	{"internal/services/awslite", "internal/services/events", "internal/authoring/schema", "internal/services/sns", "internal/services/states", "internal/authoring/template"},
+	{"internal/authoring/codegen", "internal/running/drift", "internal/running/invoke", "internal/authoring/lint", "internal/authoring/module", "internal/proving/sample", "internal/authoring/smithy", "internal/authoring/typecheck"},
+	{"internal/proving/contract", "internal/services/functions", "internal/authoring/lsp", "internal/running/macro", "internal/running/operation", "internal/authoring/project"},
+	{"internal/running/bundle", "internal/running/customresource", "internal/running/hook", "internal/running/simulate", "internal/authoring/submit"},
+	{"internal/running/builtin", "internal/proving/customtest", "internal/running/delegate", "internal/running/handlers", "internal/running/plan"},
+	{"internal/running/cloudcontrol", "internal/running/registry", "internal/running/stack"},
+	{"internal/running/refactor", "internal/running/stackset"},
+	{"internal/running/console", "internal/running/server"},
 	{"local"},
-	{"internal/stacktest"},
+	{"internal/proving/stacktest"},
 	{"internal/cli"},
 	{"cmd/cfn"},
 }
@@ -87,9 +87,9 @@ func TestImportsRunDownwards(t *testing.T) {
 			if !found {
 				continue
 			}
-			if ours == "internal/fixtures" { // for the tests of every floor, and nothing else
+			if ours == "internal/foundation/fixtures" { // for the tests of every floor, and nothing else
 				if !strings.HasSuffix(path, "_test.go") {
-					t.Errorf("%s: internal/fixtures is for tests only", path)
+					t.Errorf("%s: internal/foundation/fixtures is for tests only", path)
 				}
 				continue
 			}
@@ -107,7 +107,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 // pure are packages that compute from their arguments alone, and what they must not use for that.
 var pure = map[string][]string{
-	"internal/plan": {"context.", "store.", "operation.", "os.", "http.", "rand.", "slog.", "time.Now", "time.Since", "time.After"},
+	"internal/running/plan": {"context.", "store.", "operation.", "os.", "http.", "rand.", "slog.", "time.Now", "time.Since", "time.After"},
 }
 
 // TestPurePackages keeps the store, contexts and the clock out of what computes.

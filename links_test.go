@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/docsite"
+	"github.com/formwork-dev/formwork/internal/foundation/docsite"
 )
 
 // TestLinks: each link of each document leads to a file of the repository, and to an anchor that
@@ -26,7 +26,7 @@ func TestLinks(t *testing.T) {
 			files[dir] = true
 		}
 		// Test data and templates of projects are no documents of this repository.
-		if path.Ext(name) == ".md" && !strings.Contains(name, "testdata/") && !strings.Contains(name, "templates/") && !strings.HasPrefix(name, "internal/project/") {
+		if path.Ext(name) == ".md" && !strings.Contains(name, "testdata/") && !strings.Contains(name, "templates/") && !strings.HasPrefix(name, "internal/authoring/project/") {
 			documents = append(documents, name)
 		}
 	}

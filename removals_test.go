@@ -14,32 +14,32 @@ import (
 
 // confined removes the trees of the product: no other function may. It follows no link and does
 // not leave its folder.
-const confined = "internal/files/remove.go"
+const confined = "internal/foundation/files/remove.go"
 
 // removals are the functions that remove one name each, a file or an empty folder, and why that
 // can only be what it is meant to be. os.Remove follows no link.
 var removals = map[string]string{
-	"internal/files/temporary.go OpenTemporary":              "a file of os.CreateTemp, at once",
-	"internal/files/temporary.go Close":                      "the same, where the system does not remove open files",
-	"internal/cli/crinit.go writeCustom":                     "files that this call has written to a folder that it has made, and that folder if it is empty",
-	"internal/cli/doctor.go writable":                        "a file of os.CreateTemp",
-	"internal/cli/init.go initialize":                        "folders that this call has made, if they are empty",
-	"internal/lambda/runtime.go script":                      "a file of os.CreateTemp",
-	"internal/project/write.go apply":                        "a file that this call has written, to take it back",
-	"internal/project/write.go mkdir":                        "a folder that this call has made, if it is empty",
-	"internal/project/write.go removeEmpty":                  "folders of the project that are empty",
-	"internal/sandbox/folder.go close":                       "the folder for processes of this user, if it is empty",
-	"internal/sandbox/groups_linux.go findHierarchy":         "control groups of this program, or of one that has ended, if they have no processes",
-	"internal/sandbox/inside/inside_linux.go temporaryFiles": "a mount point that this process has made in a root of its own, if it is empty",
-	"internal/sandbox/inside/inside_linux.go closeRoot":      "the same, and an empty file there",
-	"internal/sandbox/inside/network_linux.go replace":       "a file that this process has made in a root of its own",
-	"internal/seal/seal.go makeKey":                          "a file of os.CreateTemp",
-	"internal/store/blobs_files.go receive":                  "a file of os.CreateTemp",
-	"internal/store/blobs_files.go remove":                   "a blob, by a hash that the database has",
-	"internal/store/blobs_files.go tidy":                     "an entry of the folder for incoming blobs",
-	"internal/store/check.go CheckFolder":                    "a file of os.CreateTemp",
-	"internal/fixtures/stores.go newCluster":                 "for tests only: a folder of os.MkdirTemp",
-	"internal/fixtures/stores.go NewPostgresServer":          "for tests only: a folder of os.MkdirTemp",
+	"internal/foundation/files/temporary.go OpenTemporary":              "a file of os.CreateTemp, at once",
+	"internal/foundation/files/temporary.go Close":                      "the same, where the system does not remove open files",
+	"internal/cli/crinit.go writeCustom":                                "files that this call has written to a folder that it has made, and that folder if it is empty",
+	"internal/cli/doctor.go writable":                                   "a file of os.CreateTemp",
+	"internal/cli/init.go initialize":                                   "folders that this call has made, if they are empty",
+	"internal/running/lambda/runtime.go script":                         "a file of os.CreateTemp",
+	"internal/authoring/project/write.go apply":                         "a file that this call has written, to take it back",
+	"internal/authoring/project/write.go mkdir":                         "a folder that this call has made, if it is empty",
+	"internal/authoring/project/write.go removeEmpty":                   "folders of the project that are empty",
+	"internal/foundation/sandbox/folder.go close":                       "the folder for processes of this user, if it is empty",
+	"internal/foundation/sandbox/groups_linux.go findHierarchy":         "control groups of this program, or of one that has ended, if they have no processes",
+	"internal/foundation/sandbox/inside/inside_linux.go temporaryFiles": "a mount point that this process has made in a root of its own, if it is empty",
+	"internal/foundation/sandbox/inside/inside_linux.go closeRoot":      "the same, and an empty file there",
+	"internal/foundation/sandbox/inside/network_linux.go replace":       "a file that this process has made in a root of its own",
+	"internal/foundation/seal/seal.go makeKey":                          "a file of os.CreateTemp",
+	"internal/foundation/store/blobs_files.go receive":                  "a file of os.CreateTemp",
+	"internal/foundation/store/blobs_files.go remove":                   "a blob, by a hash that the database has",
+	"internal/foundation/store/blobs_files.go tidy":                     "an entry of the folder for incoming blobs",
+	"internal/foundation/store/check.go CheckFolder":                    "a file of os.CreateTemp",
+	"internal/foundation/fixtures/stores.go newCluster":                 "for tests only: a folder of os.MkdirTemp",
+	"internal/foundation/fixtures/stores.go NewPostgresServer":          "for tests only: a folder of os.MkdirTemp",
 }
 
 // trees are the functions of the standard library that remove more than one name, and others that
@@ -84,7 +84,7 @@ func TestRemovals(t *testing.T) {
 				}
 				place := path + " " + name
 				switch {
-				case selector.Sel.Name == "Remove", selector.Sel.Name == "Rmdir", slices.Contains(trees, selector.Sel.Name) && strings.HasPrefix(path, "internal/fixtures/"):
+				case selector.Sel.Name == "Remove", selector.Sel.Name == "Rmdir", slices.Contains(trees, selector.Sel.Name) && strings.HasPrefix(path, "internal/foundation/fixtures/"):
 					if found[place] = true; removals[place] == "" {
 						t.Errorf("%s: os.%s needs a line in removals with the reason why it can remove only what it is meant to", place, selector.Sel.Name)
 					}
@@ -94,7 +94,7 @@ func TestRemovals(t *testing.T) {
 				return true
 			})
 		}
-		if !strings.HasPrefix(path, "internal/fixtures/") && (strings.Contains(string(source), `"rm"`) || strings.Contains(string(source), "rm -r")) {
+		if !strings.HasPrefix(path, "internal/foundation/fixtures/") && (strings.Contains(string(source), `"rm"`) || strings.Contains(string(source), "rm -r")) {
 			t.Errorf("%s runs a program that removes", path)
 		}
 	}
@@ -114,7 +114,7 @@ func TestMakeClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, makefile := range append(makefiles, "internal/codegen/templates/Makefile") {
+	for _, makefile := range append(makefiles, "internal/authoring/codegen/templates/Makefile") {
 		text, err := os.ReadFile(makefile)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ var phrases = []struct{ pattern, instead string }{
 // styled are the sources and documents that the list is for.
 var styled = []string{
 	"*.md", "docs/*.md", "docs/decisions/*.md", "sdk/*.md", "examples/*/*.md",
-	"cmd/*/*.go", "internal/*/*.go", "local/*.go", "sdk/*/*.go", "examples/*/cmd/*/*.go",
+	"cmd/*/*.go", "internal/*/*.go", "internal/*/*/*.go", "local/*.go", "sdk/*/*.go", "examples/*/cmd/*/*.go",
 }
 
 // fixed returns the longest text that every match of a pattern contains, in lower case: most

@@ -4,15 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/awslite"
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/bundle"
-	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/registry"
-	"github.com/formwork-dev/formwork/internal/stack"
-	"github.com/formwork-dev/formwork/internal/stackset"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/running/bundle"
+	"github.com/formwork-dev/formwork/internal/running/handlers"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/registry"
+	"github.com/formwork-dev/formwork/internal/running/stack"
+	"github.com/formwork-dev/formwork/internal/running/stackset"
+	"github.com/formwork-dev/formwork/internal/services/awslite"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
 // storedParameters is [stack.Config.StoredParameters], of our own parameters.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/operation"
+	"github.com/formwork-dev/formwork/internal/running/operation"
 )
 
 // A ResourceCall is one call of a handler or of another provider of a resource, for [Config.Around]. An operation on a

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/delegate"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/operation"
-	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/running/delegate"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/operation"
+	"github.com/formwork-dev/formwork/internal/running/simulate"
 )
 
 // rules are those of Delegate.

@@ -17,9 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/codegen"
-	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/simulate"
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/running/simulate"
 	"github.com/formwork-dev/formwork/local"
 )
 

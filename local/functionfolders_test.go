@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
 // TestFunctionFolders holds which folders of functions are refused, because handlers would see too much, and that

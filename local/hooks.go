@@ -17,10 +17,10 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/formwork-dev/formwork/internal/awslite"
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/envvar"
-	"github.com/formwork-dev/formwork/internal/s3"
+	"github.com/formwork-dev/formwork/internal/foundation/envvar"
+	"github.com/formwork-dev/formwork/internal/services/awslite"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
+	"github.com/formwork-dev/formwork/internal/services/s3"
 )
 
 // guardProgram finds cfn-guard.

@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/foundation/store"
 )
 
 // TestKill kills a server at random moments while clients register, test, configure and

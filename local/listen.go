@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // ServerConfig sets up a Server.

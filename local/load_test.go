@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/foundation/store"
 )
 
 // filled makes a store with n types, each with one version and a schema of 4 KB.

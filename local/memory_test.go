@@ -25,7 +25,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/module"
+	"github.com/formwork-dev/formwork/internal/authoring/module"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/s3"
-	"github.com/formwork-dev/formwork/internal/stack"
+	"github.com/formwork-dev/formwork/internal/running/stack"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
+	"github.com/formwork-dev/formwork/internal/services/s3"
 )
 
 // objects are what the engines read from our own S3, and write there, for a caller. URLs may have any

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // An entry is one file of a zip file.

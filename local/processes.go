@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/bundle"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/sandbox"
-	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
+	"github.com/formwork-dev/formwork/internal/running/bundle"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/running/server"
 )
 
 // processes serves those of functions that have a network of their own, at the addresses of this server there. Whose

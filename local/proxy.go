@@ -21,13 +21,13 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/reach"
-	"github.com/formwork-dev/formwork/internal/server"
-	"github.com/formwork-dev/formwork/internal/tunnel"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/foundation/reach"
+	"github.com/formwork-dev/formwork/internal/foundation/tunnel"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/server"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
 // A proxy is what a Server is for clients that use it as their HTTPS proxy: it answers requests to

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 const parameterType = "AWS::SSM::Parameter"

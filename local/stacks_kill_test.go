@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/foundation/store"
 )
 
 // idleStart is about how long a server takes to start on an idle machine.

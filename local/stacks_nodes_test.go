@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // TestNodesStacks has three servers share a database and the work on stacks, and kills one after

@@ -20,7 +20,7 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/deb" // registers the packager
 	nfpmfiles "github.com/goreleaser/nfpm/v2/files"
 
-	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 )
 
 // host writes the archive and the Debian package for Linux on this machine's architecture into dir, as

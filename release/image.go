@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/formwork-dev/formwork/internal/files"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 )
 
 // image writes an OCI archive with an index of one image for each architecture. The images have the

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/formwork-dev/formwork/internal/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 const teamServer = "../examples/team-server/"

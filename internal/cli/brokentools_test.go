@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
 // unreachable is an address at which nothing listens.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // capabilities are the values of --capabilities.

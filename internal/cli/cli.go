@@ -41,12 +41,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/cfnlog"
-	"github.com/formwork-dev/formwork/internal/envvar"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/cfnlog"
+	"github.com/formwork-dev/formwork/internal/foundation/envvar"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
 // Env is the outside world of a command. All fields but Now must be set.

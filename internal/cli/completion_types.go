@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
 )
 
 // The limits of a completion: the user waits for it, and a shell shows a screenful.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
 // customInitOptions are the options of cfn cr init.

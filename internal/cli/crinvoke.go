@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/customtest"
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/proving/customtest"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
 // customInvokeOptions are the options of cfn cr invoke.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/contract"
-	"github.com/formwork-dev/formwork/internal/customtest"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/proving/customtest"
 )
 
 // customTestOptions are the options of cfn cr test.

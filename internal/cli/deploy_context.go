@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
 )
 
 // readContext adds to planned changes what the metadata of the templates says of the resources, and warns of changes of

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // A stackParameter is the new value of a parameter, or that it keeps the current one.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // deployOptions are the options of cfn deploy.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/local"
 )
 

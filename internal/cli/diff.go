@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/lint"
-	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/authoring/lint"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // exitBreaking is the exit code of diff where a change is breaking.

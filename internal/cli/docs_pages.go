@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formwork-dev/formwork"
-	"github.com/formwork-dev/formwork/internal/docsite"
+	"github.com/formwork-dev/formwork/internal/foundation/docsite"
 )
 
 // docSections is the navigation of the documentation. The pages of the commands are added to

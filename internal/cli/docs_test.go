@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/console"
-	"github.com/formwork-dev/formwork/internal/contract"
-	"github.com/formwork-dev/formwork/internal/docsite"
+	"github.com/formwork-dev/formwork/internal/foundation/docsite"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/running/console"
 )
 
 func siteFiles(t *testing.T) (*docsite.Site, map[string][]byte) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // javaSource is a handler that needs no library. It reports what the Java runtime has as its folders.

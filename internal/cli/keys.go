@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
 // keyFileHint describes the format of a file of --auth.

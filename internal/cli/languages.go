@@ -10,16 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/codegen"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // A language is what the commands know about handlers in one language. The functions of a
 // single language are in files named after it; to add one, add a row to [languages], and to the
-// tables of internal/codegen and internal/project.
+// tables of internal/authoring/codegen and internal/authoring/project.
 type language struct {
 	prefix string // of the names in the settings: "python" stands for python312 and so on
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/formwork-dev/formwork/internal/lambda"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/local"
 )
 

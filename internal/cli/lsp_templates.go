@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/lsp"
-	"github.com/formwork-dev/formwork/internal/module"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/lsp"
+	"github.com/formwork-dev/formwork/internal/authoring/module"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 )
 
 // An editorTemplates is what the templates in the folders of an editor refer to.

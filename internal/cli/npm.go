@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // lockfile is the file with the versions of the libraries that npm keeps to, "" without one.

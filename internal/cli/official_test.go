@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
 )
 
 // officialCLI is the official cfn of FORMWORK_CLIENTS with the plug-ins of all languages.

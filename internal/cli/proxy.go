@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/customresource"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/sandbox"
-	"github.com/formwork-dev/formwork/internal/server"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/running/server"
 )
 
 // proxiesDir is the folder in that of the data for the certificates of servers that are used as

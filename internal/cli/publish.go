@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 )
 
 // publishOptions are the options of cfn publish.

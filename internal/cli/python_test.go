@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
 )
 
 // pythonProject writes a project in Python whose handlers need nothing but a wheel of the test, and

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // A pythonTarget is the Lambda that libraries are installed for.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
 )
 
 // packageIndex serves the wheels and archives of a folder as a package index on loopback.

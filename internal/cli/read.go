@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/formwork-dev/formwork/internal/document"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // maxSource bounds a source file that is read for a hint of what it is.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/codegen"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 )
 
 // updateSources runs "cfn generate" if the schema was changed after the last run, so that handlers never run or are

@@ -3,9 +3,9 @@ package cli
 import (
 	"path/filepath"
 
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 )
 
 // runtimeNote is the file of a project with what was last said of the runtime of its handlers.

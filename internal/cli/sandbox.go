@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/lint"
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/authoring/lint"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/cfnlog"
-	"github.com/formwork-dev/formwork/internal/contract"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/project"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/cfnlog"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
 // What a command learns of secrets is hidden in its log, whoever writes there.

@@ -17,13 +17,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/awslite"
-	"github.com/formwork-dev/formwork/internal/builtin"
-	"github.com/formwork-dev/formwork/internal/handlers"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/simulate"
-	"github.com/formwork-dev/formwork/internal/store"
+	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/builtin"
+	"github.com/formwork-dev/formwork/internal/running/handlers"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/running/simulate"
+	"github.com/formwork-dev/formwork/internal/services/awslite"
 	"github.com/formwork-dev/formwork/local"
 )
 

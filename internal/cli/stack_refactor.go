@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/submit"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // refactorOptions are the options of cfn stack refactor.

@@ -17,12 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/stacktest"
-	"github.com/formwork-dev/formwork/internal/submit"
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/proving/stacktest"
 	"github.com/formwork-dev/formwork/local"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/submit"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
 )
 
 // setPreferences are the options for the order in which instances are deployed.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // A treeScreen draws a tree on a terminal, each time over the one before.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/envvar"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/envvar"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // The functions of a project, as template.yml names them.

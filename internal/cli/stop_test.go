@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/sandbox"
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
 // A stopped is a command that waits for a service, or for the endpoint of a handler.

@@ -18,14 +18,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/bundle"
-	"github.com/formwork-dev/formwork/internal/codegen"
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/sample"
-	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/submit"
-	"github.com/formwork-dev/formwork/internal/template"
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/proving/sample"
+	"github.com/formwork-dev/formwork/internal/running/bundle"
 )
 
 // submitOptions are the options of cfn submit.

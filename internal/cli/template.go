@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/template"
-	"github.com/formwork-dev/formwork/internal/typecheck"
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 func newTemplate(c *app) *cobra.Command {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formwork-dev/formwork/internal/diag"
-	"github.com/formwork-dev/formwork/internal/document"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/template"
-	"github.com/formwork-dev/formwork/internal/words"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // fmtOptions are the options of cfn template fmt.

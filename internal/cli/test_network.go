@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/contract"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/httptape"
-	"github.com/formwork-dev/formwork/internal/invoke"
-	"github.com/formwork-dev/formwork/internal/lambda"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
-	"github.com/formwork-dev/formwork/internal/secret"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // faultOptions are the options of cfn test for faults, and for the network calls of handlers.

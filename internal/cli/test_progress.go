@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
 )
 
 // testProgress shows on a terminal which contract test is running. Its line is erased

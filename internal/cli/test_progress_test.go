@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/contract"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
 )
 
 // TestProgressOfTests: a terminal shows which test runs and that inputs are being made

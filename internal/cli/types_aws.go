@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formwork-dev/formwork/internal/awswire"
-	"github.com/formwork-dev/formwork/internal/files"
-	"github.com/formwork-dev/formwork/internal/invoke"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
 // awsSource is the source of cfn types import that stands for the schemas of AWS.

@@ -12,10 +12,10 @@ import (
 
 	"charm.land/huh/v2"
 
-	"github.com/formwork-dev/formwork/internal/codegen"
-	"github.com/formwork-dev/formwork/internal/lazyregexp"
-	"github.com/formwork-dev/formwork/internal/project"
-	"github.com/formwork-dev/formwork/internal/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 )
 
 // A wizard asks for the missing options of init. Every answer is valid. An error means that

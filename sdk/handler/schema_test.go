@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sharedFixtures finds test data beside the repository, as internal/fixtures
+// sharedFixtures finds test data beside the repository, as internal/foundation/fixtures
 // of the main module does.
 func sharedFixtures(t *testing.T, name string) string {
 	t.Helper()

@@ -1,0 +1,138 @@
+package project
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/codegen"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/proving/sample"
+)
+
+// The example inputs of a resource type.
+const (
+	examplesDir   = "example_inputs"
+	exampleCreate = examplesDir + "/inputs_1_create.json"
+	exampleUpdate = examplesDir + "/inputs_1_update.json"
+	exampleWrong  = examplesDir + "/inputs_1_invalid.json"
+)
+
+// exampleRecord has the checksums of the example inputs as they were generated: those that still match were not edited.
+const exampleRecord = examplesDir + "/.generated.json"
+
+// RefreshExamples completes the example inputs in files, which the schema s generates, and adds the record of them. The
+// mode of those that nobody has edited since the previous "cfn generate" becomes [codegen.Refreshed].
+func (p *Project) RefreshExamples(s *schema.Schema, files []codegen.File) ([]codegen.File, error) {
+	if p.Kind != schema.Resource {
+		return files, nil
+	}
+	fillInputs(files, s)
+	text, err := document.ReadFile(p.Path(exampleRecord), maxDocument)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the checksums of the example inputs: %w", err)
+	}
+	var written map[string]string // nil: every file counts as edited
+	_ = json.Unmarshal(text, &written)
+	record := object{{"$comment", "checksums of the example inputs as cfn generate wrote them: it updates those that still match"}}
+	for i, f := range files {
+		name, found := strings.CutPrefix(f.Path, examplesDir+"/")
+		if !found {
+			continue
+		}
+		record = append(record, pair{name, checksum(f.Data)})
+		data, err := document.ReadFile(p.Path(f.Path), maxDocument)
+		if err == nil && checksum(data) == written[name] {
+			files[i].Mode = codegen.Refreshed
+		}
+	}
+	if len(record) == 1 { // a language without example inputs
+		return files, nil
+	}
+	return append(files, codegen.File{Path: exampleRecord, Data: encode(record), Mode: codegen.Refreshed}), nil
+}
+
+func checksum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// fillInputs replaces placeholders of the generator that the schema rejects with valid values
+// in the example inputs. Values that cannot be generated are not changed.
+func fillInputs(files []codegen.File, s *schema.Schema) {
+	refused := func(data []byte) bool {
+		root, problems := document.ParseJSON("", data, document.Limits{})
+		return problems.HasErrors() || len(s.Check(root.Any(), schema.CheckConfig{})) > 0
+	}
+	for i := range files {
+		if files[i].Path != exampleCreate || !refused(files[i].Data) {
+			continue
+		}
+		made := sample.New(s, sample.Config{Seed: 1, Profile: sample.Full})
+		create, err := made.Create()
+		if err != nil {
+			return
+		}
+		update, err := made.Update(create)
+		if err != nil {
+			update = create // a type without updates
+		}
+		for j := range files {
+			switch files[j].Path {
+			case exampleCreate:
+				files[j].Data = encode(create)
+			case exampleUpdate:
+				files[j].Data = encode(update)
+			}
+		}
+		return
+	}
+}
+
+// CheckExamples reports the example inputs that the schema does not accept any more. The
+// example of an invalid input is left out, and so are values with a {{placeholder}}.
+func (p *Project) CheckExamples(s *schema.Schema) (diag.List, error) {
+	var problems diag.List
+	if p.Kind != schema.Resource || s == nil {
+		return nil, nil
+	}
+	for _, name := range []string{exampleCreate, exampleUpdate} {
+		data, err := document.ReadFile(p.Path(name), maxDocument)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read an example input: %w", err)
+		}
+		stale := diag.Problem{
+			ID: "project/example-stale", Severity: diag.Warning,
+			Hint: "fix the file, or delete it if you do not use it; cfn generate only updates example inputs that were not edited",
+		}
+		root, faults := document.ParseJSON(p.Name(name), data, document.Limits{})
+		if faults.HasErrors() {
+			stale.At, stale.Message = faults[0].At, "the example input is not valid JSON: "+faults[0].Message
+			problems.Add(stale)
+			continue
+		}
+		for _, v := range s.Check(s.Recast(root.Any()), schema.CheckConfig{}) {
+			value := root.Lookup(v.Pointer)
+			stale.At, stale.Pointer = root.At, v.Pointer.String()
+			if value != nil {
+				if value.Kind == document.String && strings.Contains(value.Text, "{{") {
+					continue
+				}
+				stale.At = value.At
+			}
+			stale.Message = "the schema does not accept the example input: " + strings.TrimSuffix(v.String(), " ["+v.Keyword+"]")
+			problems.Add(stale)
+			break // one finding names the file; the rest is likely to follow from it
+		}
+	}
+	return problems, nil
+}

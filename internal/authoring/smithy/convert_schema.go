@@ -1,0 +1,401 @@
+package smithy
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// keywordOrder is the order in which the keywords of a schema are written.
+var keywordOrder = []string{
+	"type", "$ref", "const", "default", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "items",
+	"maxItems", "minItems", "uniqueItems", "maxLength", "minLength", "pattern", "additionalProperties", "propertyNames",
+	"maxProperties", "minProperties", "not", "comment", "examples", "deprecated", "title", "description", "format",
+	"contentEncoding", "contentMediaType", "properties", "patternProperties", "required", "enum", "allOf", "anyOf", "oneOf",
+	"readOnly", "writeOnly",
+}
+
+// A schemaWriter turns shapes into JSON Schema.
+type schemaWriter struct {
+	m        *Model
+	settings *Settings
+	names    map[ID]string // of definitions
+	building map[ID]bool   // enclosing inlined shapes: a cycle of them cannot be written
+	endless  []ID
+	lost     func(member *Shape, trait ID) // called for what is lost next to a $ref
+}
+
+// build finishes a schema: it applies the timestamp format, removes disabled keywords and
+// sorts the rest.
+func (w *schemaWriter) build(s *Shape, v *document.Value) *document.Value {
+	w.timestamp(s, v)
+	v.Members = slices.DeleteFunc(v.Members, func(m document.Member) bool { return slices.Contains(w.settings.DisableFeatures, m.Key) })
+	return inOrder(v)
+}
+
+func inOrder(v *document.Value) *document.Value {
+	slices.SortStableFunc(v.Members, func(a, b document.Member) int {
+		return slices.Index(keywordOrder, a.Key) - slices.Index(keywordOrder, b.Key)
+	})
+	return v
+}
+
+// timestamp sets the type and format of a timestamp, or of a member that names a format.
+func (w *schemaWriter) timestamp(s *Shape, v *document.Value) {
+	format := ""
+	if t := s.Trait(traitTimestampFormat); t != nil {
+		format = t.Value.Text
+	} else if s.Type == Timestamp {
+		format = w.settings.timestampFormat()
+	}
+	drop := func() {
+		v.Members = slices.DeleteFunc(v.Members, func(m document.Member) bool { return m.Key == "format" })
+	}
+	switch {
+	case format == "":
+	case format == "date-time":
+		put(v, "type", stringValue("string"))
+		put(v, "format", stringValue(format))
+	case format == "http-date":
+		put(v, "type", stringValue("string"))
+		if w.settings.Modern {
+			drop()
+		}
+	case strings.HasPrefix(format, "epoch-"):
+		drop()
+		put(v, "type", stringValue("number"))
+	default:
+		put(v, "type", stringValue("string"))
+	}
+}
+
+// start starts a schema with a type ("" for none) and the keywords for the traits of the
+// shape.
+func (w *schemaWriter) start(s *Shape, kind string) *document.Value {
+	v := object()
+	if kind != "" {
+		put(v, "type", stringValue(kind))
+	}
+	w.overlay(s, v)
+	return v
+}
+
+// overlay puts what the traits of a shape or member say over a schema.
+func (w *schemaWriter) overlay(s *Shape, v *document.Value) {
+	if text := w.description(s); text != "" {
+		put(v, "description", stringValue(text))
+	}
+	if t := s.Trait(traitTitle); t != nil {
+		put(v, "title", t.Value)
+	}
+	if t := s.Trait(traitMediaType); t != nil && !w.settings.Modern {
+		put(v, "contentMediaType", t.Value)
+	}
+	if t := w.m.traitOn(s, traitPattern); t != nil {
+		put(v, "pattern", t.Value)
+	}
+	if t := w.m.traitOn(s, traitRange); t != nil {
+		bounds(v, t.Value, "minimum", "maximum")
+	}
+	if t := w.m.traitOn(s, traitLength); t != nil {
+		least, most := w.lengthKeywords(s)
+		bounds(v, t.Value, least, most)
+	}
+	if s.Has(traitUniqueItems) {
+		put(v, "uniqueItems", boolValue(true))
+	}
+	if values := w.enumValues(s); values != nil {
+		put(v, "enum", values)
+	}
+	if t := s.Trait(traitDefault); t != nil && w.keepsDefault(t) {
+		put(v, "default", t.Value)
+	}
+}
+
+func (w *schemaWriter) keepsDefault(t *Trait) bool {
+	return !w.settings.DisableDefaultValues && !(w.settings.Modern && t.Value.Kind == document.Null)
+}
+
+func bounds(v, limits *document.Value, least, most string) {
+	if bound := limits.Get("min"); bound != nil {
+		put(v, least, bound)
+	}
+	if bound := limits.Get("max"); bound != nil {
+		put(v, most, bound)
+	}
+}
+
+// lengthKeywords are the keywords that bound the length of what a shape or member holds.
+func (w *schemaWriter) lengthKeywords(s *Shape) (least, most string) {
+	target := s
+	if s.Type == Member {
+		target = w.m.target(s)
+	}
+	switch {
+	case target.Type.collection():
+		return "minItems", "maxItems"
+	case target.Type == Map:
+		return "minProperties", "maxProperties"
+	}
+	return "minLength", "maxLength"
+}
+
+// enumValues are the values that a shape allows, or nil.
+func (w *schemaWriter) enumValues(s *Shape) *document.Value {
+	out := &document.Value{Kind: document.Array}
+	switch {
+	case s.Type == Enum || s.Type == IntEnum && !w.settings.DisableIntEnums:
+		for _, member := range s.Members {
+			if t := member.Trait(traitEnumValue); t != nil {
+				out.Items = append(out.Items, t.Value)
+			}
+		}
+	case s.Has(traitEnum):
+		for _, item := range s.Trait(traitEnum).Value.Items {
+			out.Items = append(out.Items, item.Get("value"))
+		}
+	}
+	if len(out.Items) == 0 {
+		return nil
+	}
+	return out
+}
+
+// description is the documentation with a note on deprecation, without the space around it.
+func (w *schemaWriter) description(s *Shape) string {
+	text := ""
+	if t := s.Trait(traitDocumentation); t != nil {
+		text = t.Value.Text
+	}
+	if t := s.Trait(traitDeprecated); t != nil {
+		message, since := textOf(t.Value, "message"), textOf(t.Value, "since")
+		if message != "" || since != "" || !w.settings.DisableDefaultDeprecatedMessage {
+			text += "\nThis shape is deprecated"
+			if s.Type == Operation {
+				text = strings.TrimSuffix(text, "shape is deprecated") + "operation is deprecated"
+			}
+			if since != "" {
+				text += " since " + since
+			}
+			if message != "" {
+				text += ": " + message
+			} else {
+				text += "."
+			}
+		}
+	}
+	// Java's trim: everything up to the space, control characters included.
+	return strings.TrimFunc(text, func(r rune) bool { return r <= ' ' })
+}
+
+// inlined reports whether a shape is written where it is used, not as a definition.
+func (w *schemaWriter) inlined(s *Shape) bool {
+	switch {
+	case s.Type.collection() || s.Type == Map && w.settings.UseInlineMaps:
+		return true
+	case s.Type == Enum || s.Has(traitEnum) || s.Type == IntEnum && !w.settings.DisableIntEnums:
+		return false
+	}
+	return s.Type.simple()
+}
+
+// reference is the schema of a member: in place, or a $ref to a definition.
+func (w *schemaWriter) reference(member *Shape) *document.Value {
+	target := w.m.target(member)
+	if w.inlined(target) {
+		if w.building[target.ID] {
+			if !slices.Contains(w.endless, target.ID) {
+				w.endless = append(w.endless, target.ID)
+			}
+			return object()
+		}
+		w.building[target.ID] = true
+		v := w.schema(target)
+		delete(w.building, target.ID)
+		w.overlay(member, v)
+		return w.build(member, v)
+	}
+	ref := object(document.Member{Key: "$ref", Value: stringValue("#/definitions/" + w.names[target.ID])})
+	if w.settings.AddReferenceDescriptions {
+		if text := w.description(member); text != "" {
+			put(ref, "description", stringValue(text))
+		}
+	}
+	w.reportLost(member)
+	if t := member.Trait(traitDefault); t != nil && w.keepsDefault(t) {
+		def := object(document.Member{Key: "default", Value: t.Value})
+		return object(document.Member{Key: "allOf", Value: &document.Value{Kind: document.Array, Items: []*document.Value{ref, def}}})
+	}
+	return ref
+}
+
+// lostBehindRef are the traits of a member that a $ref leaves no place for.
+var lostBehindRef = []ID{traitDocumentation, traitDeprecated, traitTitle, traitPattern, traitRange, traitLength}
+
+func (w *schemaWriter) reportLost(member *Shape) {
+	for _, id := range lostBehindRef {
+		if member.Has(id) && !(w.settings.AddReferenceDescriptions && (id == traitDocumentation || id == traitDeprecated)) {
+			w.lost(member, id)
+		}
+	}
+}
+
+// schema is the schema of a shape that is not a member.
+func (w *schemaWriter) schema(s *Shape) *document.Value {
+	switch {
+	case s.Type == Document:
+		return w.build(s, w.start(s, ""))
+	case s.Type == Boolean:
+		return w.build(s, w.start(s, "boolean"))
+	case s.Type == Float || s.Type == Double:
+		return w.float(s)
+	case s.Type == BigInteger || s.Type == BigDecimal:
+		return w.build(s, w.start(s, "number"))
+	case s.Type.number():
+		kind := "number"
+		if w.settings.UseIntegerType {
+			kind = "integer"
+		}
+		return w.build(s, w.start(s, kind))
+	case s.Type == Enum && w.settings.EnumStrategy == "oneOf":
+		return w.enumOneOf(s)
+	case s.Type.simple():
+		return w.build(s, w.start(s, "string"))
+	case s.Type.collection():
+		v := w.start(s, "array")
+		put(v, "items", w.reference(s.Member("member")))
+		if s.Type == Set {
+			put(v, "uniqueItems", boolValue(true))
+		}
+		return w.build(s, v)
+	case s.Type == Map:
+		pattern := ".+"
+		if t := w.m.traitOn(s.Member("key"), traitPattern); t != nil {
+			pattern = t.Value.Text
+		}
+		v := w.start(s, "object")
+		put(v, "patternProperties", object(document.Member{Key: pattern, Value: w.reference(s.Member("value"))}))
+		return w.build(s, v)
+	case s.Type == Union:
+		return w.union(s)
+	}
+	return w.structure(s)
+}
+
+func (w *schemaWriter) float(s *Shape) *document.Value {
+	number := w.start(s, "number")
+	if !w.settings.SupportNonNumericFloats {
+		return w.build(s, number)
+	}
+	words := object(
+		document.Member{Key: "type", Value: stringValue("string")},
+		document.Member{Key: "enum", Value: texts([]string{"NaN", "Infinity", "-Infinity"})},
+	)
+	v := w.start(s, "")
+	put(v, "oneOf", &document.Value{Kind: document.Array, Items: []*document.Value{inOrder(number), words}})
+	return w.build(s, v)
+}
+
+func (w *schemaWriter) enumOneOf(s *Shape) *document.Value {
+	v := object(document.Member{Key: "type", Value: stringValue("string")})
+	if t := s.Trait(traitDocumentation); t != nil {
+		put(v, "description", t.Value)
+	}
+	list := &document.Value{Kind: document.Array}
+	for _, member := range s.Members {
+		entry := object()
+		if w.settings.Modern { // the meta-schema allows const only beside a type
+			put(entry, "type", stringValue("string"))
+		}
+		if t := member.Trait(traitEnumValue); t != nil {
+			put(entry, "const", t.Value)
+		}
+		if t := member.Trait(traitTitle); t != nil {
+			put(entry, "title", t.Value)
+		}
+		if t := member.Trait(traitDocumentation); t != nil {
+			put(entry, "description", t.Value)
+		}
+		list.Items = append(list.Items, entry)
+	}
+	put(v, "oneOf", list)
+	return w.build(s, v)
+}
+
+func (w *schemaWriter) union(s *Shape) *document.Value {
+	list := &document.Value{Kind: document.Array}
+	for _, member := range s.Members {
+		name := w.settings.propertyName(member)
+		list.Items = append(list.Items, object(
+			document.Member{Key: "type", Value: stringValue("object")},
+			document.Member{Key: "title", Value: stringValue(name)},
+			document.Member{Key: "properties", Value: object(document.Member{Key: name, Value: w.reference(member)})},
+			document.Member{Key: "required", Value: texts([]string{name})},
+		))
+	}
+	v := w.start(s, "")
+	put(v, "oneOf", list)
+	return w.build(s, v)
+}
+
+func (w *schemaWriter) structure(s *Shape) *document.Value {
+	v := w.start(s, "object")
+	properties := object()
+	var required []string
+	for _, member := range s.Members {
+		name := w.settings.propertyName(member)
+		if member.Has(traitRequired) {
+			required = append(required, name)
+		}
+		put(properties, name, w.reference(member))
+	}
+	if len(properties.Members) > 0 {
+		put(v, "properties", properties)
+	}
+	if len(required) > 0 {
+		slices.Sort(required)
+		put(v, "required", texts(required))
+	}
+	return w.build(s, v)
+}
+
+// propertyName is the name of a member in the schema.
+func (s *Settings) propertyName(member *Shape) string {
+	if t := member.Trait(traitCFNName); t != nil {
+		return t.Value.Text
+	}
+	if t := member.Trait(traitProperty); t != nil {
+		if name := textOf(t.Value, "name"); name != "" {
+			// The reference implementation asks the setting the wrong way round.
+			if s.DisableCapitalizedProperties != s.Modern {
+				return titleCase(name)
+			}
+			return name
+		}
+	}
+	if s.DisableCapitalizedProperties {
+		return member.Name()
+	}
+	return titleCase(member.Name())
+}
+
+// titleCase converts the first character to title case.
+func titleCase(name string) string {
+	r, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
+		return name
+	}
+	return string(unicode.ToTitle(r)) + name[size:]
+}
+
+// texts is an array of strings.
+func texts(list []string) *document.Value {
+	v := &document.Value{Kind: document.Array}
+	for _, text := range list {
+		v.Items = append(v.Items, stringValue(text))
+	}
+	return v
+}

@@ -1,0 +1,131 @@
+package stacktest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// maxGolden bounds a golden file, in bytes.
+const maxGolden = 4 << 20
+
+// judgePlan compares the changes with a golden file, or writes it.
+func (r *runner) judgePlan(_ context.Context, m document.Member, out *outcome) error {
+	if out.changes == nil {
+		r.fail("expectation", m.Value.At, nil, "there is no change set: use changeSet or update")
+		return nil
+	}
+	got, err := r.planText(out)
+	if err != nil {
+		return err
+	}
+	file := r.job.suite.path(m.Value.Text)
+	if write := r.cloud.config.WriteFile; write != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return write(file, got)
+	}
+	want, err := document.ReadFile(file, maxGolden)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.fail("golden", m.Value.At, nil, "there is no file %s; run with --update to write it", m.Value.Text)
+		return nil
+	case err != nil:
+		return err
+	case !bytes.Equal(bytes.TrimSpace(want), bytes.TrimSpace(got)):
+		r.fail("golden", m.Value.At, nil, "the changes are not those in %s; run with --update to accept them:\n%s", m.Value.Text, difference(string(want), string(got)))
+	}
+	return nil
+}
+
+// planText is a change set without what differs between runs and between versions of the service: identifiers, times, the
+// order of changes and details, the replacement of what is added.
+func (r *runner) planText(out *outcome) ([]byte, error) {
+	found := out.shownChanges()
+	list := []any{}
+	for _, logical := range sortedKeys(found) {
+		value, err := plain(found[logical])
+		if err != nil {
+			return nil, err
+		}
+		change, _ := value.(map[string]any)
+		if change["Action"] == "Add" {
+			delete(change, "Replacement")
+		}
+		delete(change, "PolicyAction")
+		if id := aws.ToString(found[logical].PhysicalResourceId); id != "" {
+			change["PhysicalResourceId"] = "<" + logical + ">"
+		}
+		if details, ok := change["Details"].([]any); ok {
+			slices.SortFunc(details, func(a, b any) int { return strings.Compare(shown(a), shown(b)) })
+		}
+		list = append(list, withoutEmpty(change))
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(list); err != nil {
+		return nil, err
+	}
+	masked := r.cloud.calls.secrets.Hide(text.String())
+	for name, state := range r.stacks {
+		for _, c := range r.cloud.calls.since(0) {
+			if c.Stack == name && c.answer.Identifier != "" && len(c.answer.Identifier) >= 8 {
+				masked = strings.ReplaceAll(masked, c.answer.Identifier, "<"+c.LogicalID+">")
+			}
+		}
+		if state.id != "" {
+			masked = strings.ReplaceAll(masked, state.id, "<"+name+">")
+		}
+	}
+	return []byte(masked), nil
+}
+
+// withoutEmpty is a value without its empty members.
+func withoutEmpty(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, of := range v {
+			if of = withoutEmpty(of); of != nil && of != "" {
+				out[key] = of
+			}
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = withoutEmpty(v[i])
+		}
+	}
+	return v
+}
+
+// maxDifference bounds the lines of a difference that are shown.
+const maxDifference = 60
+
+// difference lists the lines that differ between two texts, with - and +, and some around them.
+func difference(want, got string) string {
+	text := string(diff.Diff("expected", []byte(want), "got", []byte(got)))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > 3 {
+		lines = lines[3:] // the names
+	}
+	if len(lines) > maxDifference {
+		lines = append(lines[:maxDifference], fmt.Sprintf("… and %d more lines", len(lines)-maxDifference))
+	}
+	return "  " + strings.Join(lines, "\n  ")
+}
