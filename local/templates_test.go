@@ -160,8 +160,8 @@ func TestBucketEvents(t *testing.T) {
 	})
 }
 
-// TestLayers: a function finds the modules of its layers, the last one first, and with a single layer its files in /opt. One with a
-// layer that does not exist here is refused when it is called.
+// TestLayers: a function finds the modules of its layers, and their files in /opt, of which the last one of a name counts. One with
+// a layer that does not exist here is refused when it is called.
 func TestLayers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: -short leaves out functions")
@@ -176,7 +176,7 @@ func TestLayers(t *testing.T) {
 	function := func(name string, layers ...any) map[string]any {
 		return map[string]any{"Type": "AWS::Lambda::Function", "Properties": map[string]any{
 			"FunctionName": name, "Runtime": "python3.12", "Handler": "index.handler", "Role": "arn:aws:iam::123456789012:role/r", "Layers": layers,
-			"Code": map[string]any{"ZipFile": "import greeting, os, one\ndef handler(event, context):\n  path = '/opt/etc/name'\n  return [greeting.TEXT, open(path).read() if os.path.exists(path) else '']"}}}
+			"Code": map[string]any{"ZipFile": "import greeting, os, one\ndef handler(event, context):\n  path = '/opt/etc/name'\n  return [greeting.TEXT, open(path).read() if os.path.exists(path) else '', os.path.exists('/opt/python/one.py')]"}}}
 	}
 	layer := func(name string) map[string]any {
 		return map[string]any{"Type": "AWS::Lambda::LayerVersion", "Properties": map[string]any{"LayerName": name, "Content": map[string]any{"S3Bucket": shelf, "S3Key": name + ".zip"}}}
@@ -196,11 +196,11 @@ func TestLayers(t *testing.T) {
 	if stack.StackStatus != cfntypes.StackStatusCreateComplete || outputsOf(stack)["One"] != "arn:aws:lambda:eu-west-1:123456789012:layer:one:1" {
 		t.Fatalf("%s: %q, %v", stack.StackStatus, c.history(t, stack), outputsOf(stack))
 	}
-	opt := ""
+	single, both := `["from one", "", false]`, `["from two", "", false]`
 	if sandbox.Check() == nil {
-		opt = "one"
+		single, both = `["from one", "one", true]`, `["from two", "two", true]`
 	}
-	for name, want := range map[string]string{"single": `["from one", "` + opt + `"]`, "both": `["from two", ""]`} {
+	for name, want := range map[string]string{"single": single, "both": both} {
 		out, err := c.lambda.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &name})
 		if err != nil || string(out.Payload) != want {
 			t.Errorf("%s: %v, %s; want %s", name, err, out.Payload, want)

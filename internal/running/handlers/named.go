@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -328,36 +327,37 @@ func (p *Pool) deployment(ctx context.Context, spec bundle.Spec) (d *functions.D
 	return d, dir, err
 }
 
-// addLayers lets processes find the layers of a function: the languages by their search paths, and with a single layer
-// everything at /opt, where there is a sandbox.
+// addLayers lets processes find the layers of a function: the languages by their search paths, and all files at /opt, where there
+// is a sandbox.
 func (p *Pool) addLayers(ctx context.Context, config *lambda.Config, d *functions.Deployment) error {
 	if len(d.Layers) == 0 {
 		return nil
 	}
-	paths := map[string][]string{}
-	for _, hash := range slices.Backward(d.Layers) { // the last one counts
-		dir, err := p.config.Deployed.Unpacked(ctx, hash)
-		if err != nil {
-			return err
-		}
-		config.Runtime.Files = append(config.Runtime.Files, dir)
-		config.Runtime.Opt = dir
-		paths["PYTHONPATH"] = append(paths["PYTHONPATH"], filepath.Join(dir, "python"), filepath.Join(dir, "python", "lib", d.Runtime, "site-packages"))
-		paths["NODE_PATH"] = append(paths["NODE_PATH"], filepath.Join(dir, "nodejs", "node_modules"))
-		if lib := filepath.Join(dir, "lib"); isFolder(lib) {
-			paths["LD_LIBRARY_PATH"] = append(paths["LD_LIBRARY_PATH"], lib)
-		}
+	dir, err := p.config.Deployed.Unpacked(ctx, d.Layers...)
+	if err != nil {
+		return err
 	}
-	if len(d.Layers) > 1 {
-		config.Runtime.Opt = ""
-	}
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		for _, entry := range config.Env { // what the function itself sets counts, too
-			if value, set := strings.CutPrefix(entry, name+"="); set {
-				paths[name] = append(paths[name], value)
+	config.Runtime.Files, config.Runtime.Opt = append(config.Runtime.Files, dir), dir
+	node, _, _ := strings.Cut(d.Runtime, ".")
+	for name, folders := range map[string][]string{
+		"LD_LIBRARY_PATH": {"lib"},
+		"NODE_PATH":       {"nodejs/" + strings.Replace(node, "nodejs", "node", 1) + "/node_modules", "nodejs/node_modules"},
+		"PYTHONPATH":      {"python", "python/lib/" + d.Runtime + "/site-packages"},
+	} {
+		var paths []string
+		for _, folder := range folders {
+			if path := filepath.Join(dir, filepath.FromSlash(folder)); isFolder(path) {
+				paths = append(paths, path)
 			}
 		}
-		config.Env = append(config.Env, name+"="+strings.Join(paths[name], string(filepath.ListSeparator)))
+		for _, entry := range config.Env { // what the function itself sets counts, too
+			if value, set := strings.CutPrefix(entry, name+"="); set && len(paths) > 0 {
+				paths = append(paths, value)
+			}
+		}
+		if len(paths) > 0 {
+			config.Env = append(config.Env, name+"="+strings.Join(paths, string(filepath.ListSeparator)))
+		}
 	}
 	return nil
 }

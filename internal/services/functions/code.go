@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -150,19 +152,33 @@ func take(taken map[string]bool, name string) bool {
 	return true
 }
 
-// codeDir is the folder with the code in that of a hash.
-const codeDir = "code"
+// The names in a folder with unpacked code.
+const (
+	codeDir   = "code"
+	zipHashes = "zip-hashes" // of what was unpacked, each in a line
+)
 
-// Unpacked returns the folder with the code of a hash.
-func (f *Functions) Unpacked(ctx context.Context, hash string) (string, error) {
-	dir, err := f.unpacked.Folder(ctx, hash, func(ctx context.Context, root *os.Root) error { return f.unpack(ctx, hash, root) })
+// Unpacked returns the folder with the code of a hash, or with the files of several layers: of those of one name, that of the last
+// layer.
+func (f *Functions) Unpacked(ctx context.Context, hashes ...string) (string, error) {
+	list := strings.Join(hashes, "\n")
+	sum := sha256.Sum256([]byte(list))
+	dir, err := f.unpacked.Folder(ctx, hex.EncodeToString(sum[:]), func(ctx context.Context, root *os.Root) error {
+		err := errors.Join(root.Mkdir(codeDir, 0o755), root.WriteFile(zipHashes, []byte(list), 0o644))
+		room := uint64(maxUnpacked)
+		for i := 0; i < len(hashes) && err == nil; i++ {
+			err = f.unpack(ctx, hashes[i], root, &room)
+		}
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("unpack the code of a function: %w", err)
 	}
 	return filepath.Join(dir, codeDir), nil
 }
 
-func (f *Functions) unpack(ctx context.Context, hash string, root *os.Root) error {
+// unpack writes the files of a zip file, which replace those of the same names, into a folder that has room for some bytes.
+func (f *Functions) unpack(ctx context.Context, hash string, root *os.Root, room *uint64) error {
 	code, size, err := f.config.Store.Blobs().Open(ctx, hash)
 	if err != nil {
 		return err
@@ -172,10 +188,11 @@ func (f *Functions) unpack(ctx context.Context, hash string, root *os.Root) erro
 	if err != nil {
 		return err
 	}
-	if err := root.Mkdir(codeDir, 0o755); err != nil {
-		return err
-	}
 	for _, file := range found {
+		if file.UncompressedSize64 > *room {
+			return refused("Unzipped size must be smaller than %d bytes.", maxUnpacked)
+		}
+		*room -= file.UncompressedSize64
 		if err := extract(ctx, root, file); err != nil {
 			return err
 		}
@@ -197,7 +214,10 @@ func extract(ctx context.Context, root *os.Root, file *zip.File) error {
 		return err
 	}
 	defer func() { _ = from.Close() }() // it was only read
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, file.Mode().Perm()&0o755|0o644)
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, file.Mode().Perm()&0o755|0o644)
 	if err != nil {
 		return err
 	}
@@ -213,7 +233,19 @@ const unusedCode = time.Hour
 
 // Expire removes the unpacked code of functions that do not exist any more.
 func (f *Functions) Expire(ctx context.Context, now time.Time) error {
-	if _, err := f.unpacked.Sweep(ctx, now, unusedCode, f.KeepsBlob); err != nil {
+	keeps := func(ctx context.Context, name string) (bool, error) {
+		list, err := os.ReadFile(filepath.Join(f.config.Dir, name, zipHashes))
+		if err != nil {
+			return false, nil // a damaged folder
+		}
+		for hash := range strings.Lines(string(list)) {
+			if kept, err := f.KeepsBlob(ctx, strings.TrimSpace(hash)); err != nil || !kept {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	if _, err := f.unpacked.Sweep(ctx, now, unusedCode, keeps); err != nil {
 		return fmt.Errorf("remove code of functions: %w", err)
 	}
 	return nil

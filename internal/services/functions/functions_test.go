@@ -4,9 +4,11 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,6 +164,60 @@ func TestDamagedCode(t *testing.T) {
 	if _, err := f.Unpacked(t.Context(), strings.Repeat("0", 64)); err == nil {
 		t.Error("code that is not stored was unpacked")
 	}
+}
+
+// TestLayers: of files of one name in several layers, the last one counts, and what was merged is kept as long as the layers exist.
+func TestLayers(t *testing.T) {
+	f := open(t, fixtures.Place{Dir: t.TempDir()})
+	var hashes []string
+	for i, content := range []map[string]string{{"etc/name": "one", "bin/one": "1", "x": "file"}, {"etc/name": "two", "bin/two": "2"}, {"x/y": "below"}} {
+		hash, err := f.Store(t.Context(), bytes.NewReader(zipped(t, content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Create(t.Context(), place, Resource{Type: TypeLayer, ID: fmt.Sprint("layer:", i), CodeHash: hash}); err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, hash)
+	}
+	merged := func(hashes ...string) map[string]string {
+		dir, err := f.Unpacked(t.Context(), hashes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, name := range []string{"etc/name", "bin/one", "bin/two"} {
+			text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+			out[name] = string(text)
+		}
+		return out
+	}
+	one, two, below := hashes[0], hashes[1], hashes[2]
+	if got, want := merged(one, two), (map[string]string{"etc/name": "two", "bin/one": "1", "bin/two": "2"}); !maps.Equal(got, want) {
+		t.Errorf("one, two: %v", got)
+	}
+	if got, want := merged(two, one), (map[string]string{"etc/name": "one", "bin/one": "1", "bin/two": "2"}); !maps.Equal(got, want) {
+		t.Errorf("two, one: %v", got)
+	}
+	for _, conflict := range [][]string{{one, below}, {below, one}} {
+		if dir, err := f.Unpacked(t.Context(), conflict...); err == nil {
+			t.Errorf("a file and a folder of one name were merged in %s", dir)
+		}
+	}
+	expire := func(want int) {
+		t.Helper()
+		if err := f.Expire(t.Context(), time.Now().Add(2*unusedCode)); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(f.config.Dir); err != nil || len(left) != want {
+			t.Errorf("%d folders, %v; want %d", len(left), err, want)
+		}
+	}
+	expire(2)
+	if err := f.Delete(t.Context(), place, TypeLayer, "layer:1"); err != nil {
+		t.Fatal(err)
+	}
+	expire(0)
 }
 
 // packed is a zip file with one file, whose header was changed.
