@@ -1,13 +1,10 @@
 package delegate_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -29,48 +25,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/operation"
 )
-
-// startMinistack starts ministack, the version that the list in verified is of, and returns its URL.
-func startMinistack(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(os.Getenv("FORMWORK_CLIENTS"), "ministack", "bin", "ministack")
-	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("ministack is not installed: %v", err)
-		}
-		t.Skipf("ministack is not installed: %v", err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().(*net.TCPAddr)
-	_ = free.Close()
-	server := exec.Command(program)
-	var output bytes.Buffer
-	server.Dir, server.Stdout, server.Stderr = t.TempDir(), &output, &output
-	server.Env = append(os.Environ(), "BIND_HOST=127.0.0.1", fmt.Sprint("GATEWAY_PORT=", address.Port))
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	url := "http://" + address.String()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
-	for deadline := time.Now().Add(time.Minute); ; {
-		response, err := client.Get(url + "/_ministack/health")
-		if err == nil {
-			_ = response.Body.Close()
-			return url
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("ministack does not listen: %v\n%s", err, output.String())
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-}
 
 // publishedSchemas are those that cfn-lint has, by the names of the types.
 var publishedSchemas = sync.OnceValues(func() (map[string]string, error) {
@@ -105,7 +59,7 @@ type deployment struct {
 
 // TestMinistack creates, updates by its tags and deletes each type of the list in ministack.
 func TestMinistack(t *testing.T) {
-	url := startMinistack(t)
+	url := fixtures.Ministack(t)
 	texts, err := publishedSchemas()
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -150,7 +104,7 @@ func TestMinistack(t *testing.T) {
 
 // TestMinistackSecrets checks that ministack changes a resource if only a secret of it differs, which its template does not show.
 func TestMinistackSecrets(t *testing.T) {
-	url := startMinistack(t)
+	url := fixtures.Ministack(t)
 	texts, err := publishedSchemas()
 	if err != nil {
 		t.Skip(err) // as TestMinistack reports
