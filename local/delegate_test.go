@@ -184,7 +184,7 @@ func TestDelegatedKill(t *testing.T) {
 		p.kill()
 		p = mustStart(t, options)
 	}
-	for n := range (kills + 1) / 2 {
+	for n := range (kills + 2) / 3 {
 		name := fmt.Sprint("keys", n)
 		killAt(1+(n*3)%20, func(c clients) {
 			if _, err := c.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: &name, TemplateBody: aws.String(keysTemplate(resources))}); err != nil {
@@ -197,6 +197,20 @@ func TestDelegatedKill(t *testing.T) {
 		emulator.Change(func() {
 			if emulator.Made != (n+1)*resources {
 				t.Errorf("round %d: %d resources were made, want %d", n, emulator.Made, (n+1)*resources)
+			}
+		})
+		changed := strings.ReplaceAll(keysTemplate(resources), "key}", "changed}")
+		killAt(1+(n*2)%9, func(c clients) {
+			if _, err := c.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: &name, TemplateBody: &changed}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if updated := endOf(t, newClients(t, p.url), name); updated.StackStatus != types.StackStatusUpdateComplete {
+			t.Errorf("%s: %s", updated.StackStatus, aws.ToString(updated.StackStatusReason))
+		}
+		emulator.Change(func() {
+			if all := fmt.Sprint(emulator.Resources); emulator.Made != (n+1)*resources || strings.Count(all, "changed") != resources {
+				t.Errorf("round %d: after the update: %d resources were made: %s", n, emulator.Made, all)
 			}
 		})
 		killAt(1+(n*2)%12, func(c clients) {
