@@ -1,6 +1,7 @@
 package customresource
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -64,8 +65,18 @@ func ResponseURL(base string, request *Request, signature string, now time.Time,
 	return base + URLPath + url.PathEscape(request.Object()) + "?" + query.Encode()
 }
 
+// urlToken is the parameter with the signature in a response URL that is not in the form of presigned ones.
+const urlToken = "token"
+
 // Signature returns the signature of a response URL or of its query, "" for none.
-func Signature(query url.Values) string { return query.Get(urlSignature) }
+func Signature(query url.Values) string { return cmp.Or(query.Get(urlSignature), query.Get(urlToken)) }
+
+// Unsigned returns a response URL that is not in the form of presigned ones, for servers that check the signatures of those.
+func Unsigned(at *url.URL) string {
+	unsigned := *at
+	unsigned.RawQuery = url.Values{urlToken: {Signature(at.Query())}}.Encode()
+	return unsigned.String()
+}
 
 // An Inbox takes what is put at response URLs. Mailbox and Provider implement it.
 type Inbox interface {

@@ -51,7 +51,8 @@ func (d *Delegates) Function(ctx context.Context, caller awswire.Caller, name, q
 
 // A function is a function in an emulator. What runs functions there has them put the responses of custom resources into
 // the emulator, if they leave the port out of the URL, as those of the CDK do. The path of the URL then
-// names an object in the S3 of the emulator: it is looked for when the function has returned, and passed on.
+// names an object in the S3 of the emulator: it is looked for when the function has returned, and passed on. The
+// emulator refuses signatures that are not its own.
 type function struct {
 	*lambda.Endpoint
 	delegates *Delegates
@@ -61,23 +62,31 @@ type function struct {
 // responses is the bucket that the path of response URLs names.
 var responses = strings.Trim(customresource.URLPath, "/")
 
-// strayCaller is whose object ministack takes a response for: it does not know the signature in the URL.
+// strayCaller is whose object ministack takes a response for: a request without a signature.
 var strayCaller = awswire.Caller{Place: awswire.Place{Account: "000000000000", Region: "us-east-1"}}
 
 // Invoke implements lambda.Invoker.
 func (f *function) Invoke(ctx context.Context, payload []byte) (lambda.Result, error) {
-	var request struct{ ResponseURL string }
-	if json.Unmarshal(payload, &request) != nil || request.ResponseURL == "" {
+	var request map[string]json.RawMessage
+	var to string
+	if json.Unmarshal(payload, &request) != nil || json.Unmarshal(request["ResponseURL"], &to) != nil {
 		return f.Endpoint.Invoke(ctx, payload)
 	}
-	at, err := url.Parse(request.ResponseURL)
+	at, err := url.Parse(to)
 	if err != nil || !strings.HasPrefix(at.Path, customresource.URLPath) {
 		return f.Endpoint.Invoke(ctx, payload)
+	}
+	request["ResponseURL"], err = json.Marshal(customresource.Unsigned(at))
+	if err == nil {
+		payload, err = json.Marshal(request)
+	}
+	if err != nil {
+		return lambda.Result{}, fmt.Errorf("write the request of a custom resource: %w", err)
 	}
 	client := f.emulator.s3(strayCaller)
 	_, _ = client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &responses}) // if it fails, there is no such response
 	result, err := f.Endpoint.Invoke(ctx, payload)
-	if passed := f.passOn(ctx, client, strings.TrimPrefix(at.Path, customresource.URLPath), request.ResponseURL); passed != nil {
+	if passed := f.passOn(ctx, client, strings.TrimPrefix(at.Path, customresource.URLPath), to); passed != nil {
 		f.delegates.config.Logger.WarnContext(ctx, "a response in an emulator could not be passed on", "url", f.emulator.url, "function", f.FunctionName, "error", passed)
 	}
 	return result, err
