@@ -339,13 +339,13 @@ func (p *Pool) addLayers(ctx context.Context, config *lambda.Config, d *function
 	}
 	config.Runtime.Files, config.Runtime.Opt = append(config.Runtime.Files, dir), dir
 	node, _, _ := strings.Cut(d.Runtime, ".")
-	for name, folders := range map[string][]string{
-		"LD_LIBRARY_PATH": {"lib"},
-		"NODE_PATH":       {"nodejs/" + strings.Replace(node, "nodejs", "node", 1) + "/node_modules", "nodejs/node_modules"},
-		"PYTHONPATH":      {"python", "python/lib/" + d.Runtime + "/site-packages"},
+	for _, searched := range [][]string{
+		{"LD_LIBRARY_PATH", "lib"},
+		{"NODE_PATH", "nodejs/" + strings.Replace(node, "nodejs", "node", 1) + "/node_modules", "nodejs/node_modules"},
+		{"PYTHONPATH", "python", "python/lib/" + d.Runtime + "/site-packages"},
 	} {
-		var paths []string
-		for _, folder := range folders {
+		name, paths := searched[0], []string{}
+		for _, folder := range searched[1:] {
 			if path := filepath.Join(dir, filepath.FromSlash(folder)); isFolder(path) {
 				paths = append(paths, path)
 			}
