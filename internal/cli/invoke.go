@@ -18,6 +18,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // invokeOptions are the options of cfn invoke.
@@ -455,4 +456,14 @@ func (i *invocation) json(action invoke.Action, last *invoke.Event, err error, r
 		out.Error = redactor.Text(err.Error())
 	}
 	return i.printJSON(out)
+}
+
+// javaTrace is where a handler in Java failed, "" for another error. Lambda's client prints it after its
+// answer; the process has ended then.
+func javaTrace(err error) string {
+	var function *lambda.FunctionError
+	if errors.As(err, &function) && strings.Contains(function.Trace(), ".java:") {
+		return "\n" + function.Trace()
+	}
+	return ""
 }

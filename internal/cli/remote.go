@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 )
 
 // A regionFailure is an error in one region, for commands that have several.
@@ -25,10 +26,10 @@ type regionFailure struct {
 }
 
 func (f *regionFailure) fail(err error) {
-	var hinted *hintedError
+	var hinted *diag.Hinted
 	f.err, f.Error = err, err.Error()
 	if errors.As(err, &hinted) {
-		f.Hint = hinted.hint
+		f.Hint = hinted.Hint
 	}
 }
 
