@@ -264,7 +264,7 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	config.Env = append(config.Env, trusted...)
 	config.Name, config.Region, config.Environ, config.Logger, config.MaxProcesses = functionName(h.name), o.region, c.Environ, c.logger, 1
 	config.Timeout = -1                                            // the Sender ends invocations
-	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as at Lambda, a slow start continues in the invocation
+	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as on Lambda, a slow start continues in the invocation
 	c.warnUnseen(&config)
 	return lambda.Start(ctx, config)
 }

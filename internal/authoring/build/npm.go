@@ -224,7 +224,7 @@ func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string
 	return []byte(out.String()), nil
 }
 
-// npmLimits are what npm is told about an unstable network, unless the author has set it: by itself, it would
+// npmLimits are the settings of npm for an unstable network, unless the author has set them: by itself, it would
 // try for minutes.
 func (b *typeScriptBuild) npmLimits() []string {
 	files := []string{b.p.Path(".npmrc"), b.t.Getenv("npm_config_userconfig"), filepath.Join(b.t.Home, ".npmrc")}

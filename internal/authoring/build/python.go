@@ -60,7 +60,7 @@ func (t *Tools) runPython(ctx context.Context, p *project.Project, o Options) (l
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Path("src"), Handler: program.Handler,
 		Env: append(env, "PYTHONPATH="+search),
-		// As at Lambda, a slow start goes on in the call.
+		// As on Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
 }
@@ -343,7 +343,7 @@ func (t *Tools) pipInstall(ctx context.Context, p *project.Project, python, dir 
 	return nil
 }
 
-// pipLimits are what pip is told about an unstable network, unless the user has set it: by itself, it would try
+// pipLimits are the settings of pip for an unstable network, unless the user has set them: by itself, it would try
 // for minutes.
 func (t *Tools) pipLimits() []string {
 	home := t.Home

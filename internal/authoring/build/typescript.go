@@ -50,7 +50,7 @@ func (t *Tools) runTypeScript(ctx context.Context, p *project.Project, o Options
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Dir, Handler: b.program.Handler,
 		Env: append(b.program.Env, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1"),
-		// As at Lambda, a slow start goes on in the call.
+		// As on Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
 }
