@@ -28,7 +28,7 @@ var floors = [][]string{
 	{"internal/authoring/build", "internal/running/bundle", "internal/running/customresource", "internal/running/hook", "internal/running/simulate", "internal/authoring/submit"},
 	{"internal/running/builtin", "internal/proving/customtest", "internal/running/delegate", "internal/running/handlers", "internal/running/plan"},
 	{"internal/running/cloudcontrol", "internal/running/registry", "internal/running/stack"},
-	{"internal/running/refactor", "internal/running/stackset"},
+	{"internal/running/refactor", "internal/running/stackset", "internal/running/stackview"},
 	{"internal/running/console", "internal/running/server"},
 	{"local"},
 	{"internal/proving/stacktest"},

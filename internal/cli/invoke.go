@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -372,7 +373,7 @@ func (i *invocation) after(call *invoke.Call) error {
 		}
 		printLog(i.Stderr, call.Log())
 		if call.Event != nil && call.Event.Raised != "" {
-			i.notef("error: %s %s\n", call.Action, flat(call.Event.Raised))
+			i.notef("error: %s %s\n", call.Action, words.Flat(call.Event.Raised))
 		}
 		if call.Delay > 0 && i.Terminal.Stderr {
 			fmt.Fprintf(i.Stderr, "calling again in %s\n", call.Delay)

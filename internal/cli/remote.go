@@ -15,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // A regionFailure is an error in one region, for commands that have several.
@@ -168,7 +169,7 @@ func (s *status) draw() {
 	if !s.shown || len(parts) == 0 {
 		return
 	}
-	line := []rune(visible(oneLine(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))))
+	line := []rune(words.Visible(words.OneLine(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))))
 	if len(line) > statusWidth {
 		line = append(line[:statusWidth-1], '…')
 	}
