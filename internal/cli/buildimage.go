@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 )
@@ -35,7 +36,7 @@ these projects the command prints that and fails.`,
 			if !project.KnownLanguage(p.Language) {
 				return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 			}
-			if !runsHere(p) {
+			if !build.RunsHere(p) {
 				return withHint(fmt.Errorf("there is no image to build for handlers in %s", p.Language), "to call them, %s", ownEndpoint)
 			}
 			return withHint(fmt.Errorf("no image is needed: handlers in %s (runtime %s) run as local processes", p.Language, p.Runtime), "cfn test and cfn invoke start them without a container")

@@ -46,6 +46,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/envvar"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
@@ -256,7 +257,7 @@ func (c *app) progress(format string, args ...any) (done func()) {
 	if !c.Terminal.Stderr || c.verbose > 0 || c.Getenv("TERM") == "dumb" {
 		return func() {}
 	}
-	c.notef("%s …", oneLine(fmt.Sprintf(format, args...)))
+	c.notef("%s …", words.OneLine(fmt.Sprintf(format, args...)))
 	return c.wipeLine
 }
 

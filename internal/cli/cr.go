@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -266,7 +264,7 @@ func (c *app) startHandler(ctx context.Context, o *customOptions, h *customHandl
 	config.Env = append(config.Env, trusted...)
 	config.Name, config.Region, config.Environ, config.Logger, config.MaxProcesses = functionName(h.name), o.region, c.Environ, c.logger, 1
 	config.Timeout = -1                                            // the Sender ends invocations
-	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as at Lambda, a slow start continues in the invocation
+	config.InitTimeout = max(o.timeout, lambda.DefaultInitTimeout) // as on Lambda, a slow start continues in the invocation
 	c.warnUnseen(&config)
 	return lambda.Start(ctx, config)
 }
@@ -292,28 +290,12 @@ func functionName(name string) string {
 // bootstrap is the program of a Go folder.
 const bootstrap = "bootstrap"
 
-// buildCustom builds the program of a folder with a Go program, if it is missing or out of date.
+// buildCustom builds the program of a folder with a Go program.
 func (c *app) buildCustom(ctx context.Context, o *customOptions, text string) error {
-	dir := c.path(text)
-	if strings.Contains(text, "://") || o.noBuild || !exists(filepath.Join(dir, "go.mod")) {
+	if strings.Contains(text, "://") || o.noBuild {
 		return nil
 	}
-	info, err := os.Stat(filepath.Join(dir, bootstrap))
-	if err == nil && newerSource(dir, info.ModTime()) == "" {
-		return nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("find the handler: %w", err)
-	}
-	command := []string{"go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "."}
-	if _, err := exec.LookPath("go"); err != nil {
-		if exists(filepath.Join(dir, bootstrap)) {
-			c.notef("warning: %s is older than its sources and was not rebuilt: Go is not installed\n", c.shown(filepath.Join(dir, bootstrap)))
-			return nil
-		}
-		return withHint(fmt.Errorf("%s has a Go program that is not built, and Go is not installed", text), "build it where Go is installed: CGO_ENABLED=0 %s", strings.Join(command, " "))
-	}
-	return c.runBuild(ctx, dir, command)
+	return c.tools().BuildFolder(ctx, c.path(text), text)
 }
 
 // identity is what requests say about where they come from.

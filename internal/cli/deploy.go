@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 func newDeploy(c *app) *cobra.Command {
@@ -93,7 +94,7 @@ type deployment struct {
 	policy     *string // the stack policy, nil keeps that of the stack
 
 	remote   *submit.Remote
-	graph    *templateGraph
+	graph    *stackview.Graph
 	existing *types.Stack // nil for a new one
 	fresh    bool         // there is not even a stack with change sets only
 	after    string       // the last event before the deployment
@@ -171,7 +172,7 @@ func (c *app) openDeployment(ctx context.Context, opts *deployOptions, d *deploy
 	if d.existing != nil && d.existing.StackStatus == types.StackStatusReviewInProgress {
 		d.existing = nil // it was only looked at in a change set
 	}
-	d.graph = readTemplateGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
+	d.graph = stackview.ReadGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied(), Pseudo: d.pseudo()})
 	c.serverNotes(d.remote)
 	return nil
 }
@@ -199,7 +200,7 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 		return out.begun()
 	}
 	if d.existing == nil {
-		out.rows = d.graph.rows()
+		out.rows = d.graph.Rows()
 	}
 	return out.follow(ctx, d.after)
 }
@@ -328,7 +329,7 @@ func (c *app) deployError(ctx context.Context, opts *deployOptions, d *deploymen
 		}
 		return withHint(&downstreamError{errors.New(text)}, "run cfn template check %s to see all problems", shellQuote(d.file))
 	}
-	if place := d.graph.placeIn(explained.Text); place != "" {
+	if place := d.graph.PlaceIn(explained.Text); place != "" {
 		c.notef("%s: the service rejected this resource\n", place)
 	}
 	if m := unknownTypes.FindStringSubmatch(explained.Text); m != nil && d.remote.Local {

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // readContext adds to planned changes what the metadata of the templates says of the resources, and warns of changes of
@@ -50,7 +51,7 @@ func (c *app) readContext(ctx context.Context, opts *deployOptions, d *deploymen
 		if f.Why != "" {
 			text += "; " + whyHint(f.Why)
 		}
-		p.Warnings = append(p.Warnings, flat(text))
+		p.Warnings = append(p.Warnings, words.Flat(text))
 		p.forbidden++
 	}
 	return nil

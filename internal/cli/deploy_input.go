@@ -178,7 +178,7 @@ func (d *deployment) apiParameters() []types.Parameter {
 	for _, has := range d.existing.Parameters {
 		key := aws.ToString(has.ParameterKey)
 		passed := slices.ContainsFunc(d.parameters, func(p stackParameter) bool { return p.key == key })
-		declared := slices.ContainsFunc(d.graph.parameters, func(p *template.Parameter) bool { return p.Name == key })
+		declared := slices.ContainsFunc(d.graph.Parameters, func(p *template.Parameter) bool { return p.Name == key })
 		if declared && !passed {
 			out = append(out, types.Parameter{ParameterKey: &key, UsePreviousValue: aws.Bool(true)})
 		}

@@ -15,53 +15,34 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
-
-// A templateFault is what the validation before a deployment found in a resource.
-type templateFault struct {
-	Place     string `json:"place"`     // FILE:LINE:COLUMN, "" if it is not known
-	LogicalID string `json:"logicalId"` //
-	Path      string `json:"path"`      // a JSON pointer into the properties
-	Message   string `json:"message"`
-}
-
-// String reads: stack.yaml:4:7: error: Home: Pinned: must be a boolean but is a string: "maybe".
-func (f templateFault) String() string {
-	text := f.LogicalID + ": "
-	if path := strings.ReplaceAll(strings.TrimPrefix(f.Path, "/"), "/", "."); path != "" {
-		text += path + ": "
-	}
-	if f.Place == "" {
-		return flat("error: " + text + f.Message)
-	}
-	return flat(f.Place + ": error: " + text + f.Message)
-}
 
 // attributeError is the reason of a stack that names an attribute which a type does not have.
 var attributeError = lazyregexp.New(`^\[Error\] (/\S+): (Resource type (\S+) does not support attribute \{(.+)\})\.`)
 
 // attributeFault explains the reason of a failed stack with the template and the schema of the type.
-func (c *app) attributeFault(ctx context.Context, r *submit.Remote, graph *templateGraph, reason string) []templateFault {
+func (c *app) attributeFault(ctx context.Context, r *submit.Remote, graph *stackview.Graph, reason string) []stackview.Fault {
 	m := attributeError.FindStringSubmatch(reason)
 	if m == nil || graph == nil {
 		return nil
 	}
-	for _, use := range graph.attributes {
-		node := graph.node(use.LogicalID)
-		if use.Attribute != m[4] || node == nil || node.typ != m[3] || use.Path.String() != m[1] {
+	for _, use := range graph.Attributes {
+		node := graph.Node(use.LogicalID)
+		if use.Attribute != m[4] || node == nil || node.Type != m[3] || use.Path.String() != m[1] {
 			continue
 		}
-		fault := templateFault{Place: use.At.String(), LogicalID: use.Path[1], Message: m[2]}
+		fault := stackview.Fault{Place: use.At.String(), LogicalID: use.Path[1], Message: m[2]}
 		if path := use.Path[2:]; path[0] == "Properties" {
 			fault.Path = path[1 : len(path)-1].String() // without Fn::GetAtt
 		}
 		v := &validation{remote: r, graph: graph, schemas: map[string]*schema.Schema{}}
-		if s := v.schemaOf(ctx, node.typ); s != nil {
-			if hint := typecheck.AttributeHint(s, node.typ, use.Attribute); hint != "" {
+		if s := v.schemaOf(ctx, node.Type); s != nil {
+			if hint := typecheck.AttributeHint(s, node.Type, use.Attribute); hint != "" {
 				fault.Message += ": " + hint
 			}
 		}
-		return []templateFault{fault}
+		return []stackview.Fault{fault}
 	}
 	return nil
 }
@@ -71,54 +52,54 @@ const maxFaults = 20
 
 // templateFaults explains the events of a validation with the template and the schemas of the
 // types. Events only say #/A: expected type: Boolean, found: String.
-func (c *app) templateFaults(ctx context.Context, r *submit.Remote, graph *templateGraph, events []types.OperationEvent) []templateFault {
+func (c *app) templateFaults(ctx context.Context, r *submit.Remote, graph *stackview.Graph, events []types.OperationEvent) []stackview.Fault {
 	v := &validation{remote: r, graph: graph, schemas: map[string]*schema.Schema{}}
-	found := []templateFault{}
+	found := []stackview.Fault{}
 	for i := range events {
 		e := &events[i]
 		if e.EventType == types.EventTypeValidationError && e.ValidationFailureMode != types.HookFailureModeWarn && len(found) < maxFaults {
 			found = append(found, v.explain(ctx, e))
 		}
 	}
-	slices.SortStableFunc(found, func(a, b templateFault) int { return strings.Compare(a.LogicalID+a.Path, b.LogicalID+b.Path) })
+	slices.SortStableFunc(found, func(a, b stackview.Fault) int { return strings.Compare(a.LogicalID+a.Path, b.LogicalID+b.Path) })
 	return slices.Compact(found)
 }
 
 // A validation explains the events of a validation.
 type validation struct {
 	remote  *submit.Remote
-	graph   *templateGraph
+	graph   *stackview.Graph
 	schemas map[string]*schema.Schema // by type, nil if it is not known
 }
 
-func (v *validation) explain(ctx context.Context, e *types.OperationEvent) templateFault {
+func (v *validation) explain(ctx context.Context, e *types.OperationEvent) stackview.Fault {
 	id, reason := aws.ToString(e.LogicalResourceId), aws.ToString(e.ValidationStatusReason)
 	_, path, _ := strings.Cut(aws.ToString(e.ValidationPath), "/Properties")
-	fault := templateFault{LogicalID: id, Path: path, Message: reason}
+	fault := stackview.Fault{LogicalID: id, Path: path, Message: reason}
 	if _, text, found := strings.Cut(reason, ": "); found && strings.HasPrefix(reason, "#") {
 		fault.Message = text // the place is said already
 	}
-	node := v.graph.node(id)
+	node := v.graph.Node(id)
 	if node == nil {
 		return fault
 	}
-	fault.Place = node.at.String()
+	fault.Place = node.At.String()
 	if at, ok := document.ParsePointer(path); ok {
-		fault.Place = node.place(at, fault.Place)
+		fault.Place = node.Place(at, fault.Place)
 	}
-	s := v.schemaOf(ctx, node.typ)
+	s := v.schemaOf(ctx, node.Type)
 	if s == nil {
 		return fault
 	}
-	written := node.properties.Any()
+	written := node.Properties.Any()
 	if written == nil {
 		written = map[string]any{}
 	}
 	for _, violation := range s.Check(s.Recast(written), schema.CheckConfig{}) {
 		if violation.ServiceText() == reason {
 			fault.Path, fault.Message = violation.Pointer.String(), violation.Message
-			fault.Place = node.place(violation.Pointer, fault.Place)
-			if value := node.properties.Lookup(violation.Pointer); quotable(s, violation, value) {
+			fault.Place = node.Place(violation.Pointer, fault.Place)
+			if value := node.Properties.Lookup(violation.Pointer); quotable(s, violation, value) {
 				fault.Message += ": " + short(string(value.AppendJSON(nil)))
 			}
 			break
@@ -131,24 +112,6 @@ func (v *validation) explain(ctx context.Context, e *types.OperationEvent) templ
 func quotable(s *schema.Schema, violation schema.Violation, value *document.Value) bool {
 	return value != nil && value.Kind != document.Object && value.Kind != document.Array &&
 		violation.Keyword != "additionalProperties" && !s.IsWriteOnly(violation.Pointer)
-}
-
-// place is where a property is in the template, or the nearest place above it; otherwise is that
-// of the resource.
-func (n *graphNode) place(at document.Pointer, otherwise string) string {
-	value, place := n.properties, otherwise
-	for _, token := range at {
-		m := value.Member(token)
-		if m == nil {
-			if value = value.Lookup(document.Pointer{token}); value == nil {
-				return place
-			}
-			place = value.At.String()
-			continue
-		}
-		place, value = m.KeyAt.String(), m.Value
-	}
-	return place
 }
 
 // schemaOf is the schema of a type, nil if the service does not tell it.
@@ -171,6 +134,6 @@ func (v *validation) schemaOf(ctx context.Context, typeName string) *schema.Sche
 }
 
 // invalidTemplate is the error of a template whose resources the validation refused.
-func invalidTemplate(faults []templateFault) string {
+func invalidTemplate(faults []stackview.Fault) string {
 	return "the template has " + words.Count(len(faults), "problem")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 func newDestroy(c *app) *cobra.Command {
@@ -99,18 +100,18 @@ func (c *app) destroy(ctx context.Context, opts *remoteOptions, name string, in 
 
 // stackGraph reads the template of a stack, and lists the resources that it has. Without
 // the template, which is only for the display, it returns nil.
-func (c *app) stackGraph(ctx context.Context, d *deployed) (*templateGraph, error) {
+func (c *app) stackGraph(ctx context.Context, d *deployed) (*stackview.Graph, error) {
 	for resource, err := range d.remote.StackResources(ctx, d.id) {
 		if err != nil {
 			return nil, c.serviceError(err)
 		}
 		if resource.ResourceStatus != "DELETE_COMPLETE" {
-			d.rows = append(d.rows, &resourceView{id: aws.ToString(resource.LogicalResourceId), typ: aws.ToString(resource.ResourceType)})
+			d.rows = append(d.rows, &stackview.Resource{ID: aws.ToString(resource.LogicalResourceId), Type: aws.ToString(resource.ResourceType)})
 		}
 	}
 	out, err := d.remote.CloudFormation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: &d.id, TemplateStage: "Processed"})
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	return readTemplateGraph(ctx, "", []byte(aws.ToString(out.TemplateBody)), template.ParseOptions{Processed: true}, template.InspectInput{}), nil
+	return stackview.ReadGraph(ctx, "", []byte(aws.ToString(out.TemplateBody)), template.ParseOptions{Processed: true}, template.InspectInput{}), nil
 }

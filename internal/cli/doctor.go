@@ -275,7 +275,7 @@ func (c *app) diagnoseProject(ctx context.Context, d *diagnosis) (language strin
 		d.OK = false
 		d.Advice = append(d.Advice, "the project has errors: run cfn validate")
 	}
-	if p == nil && exists(filepath.Join(c.projectDir(), "go.mod")) {
+	if p == nil && files.Exists(filepath.Join(c.projectDir(), "go.mod")) {
 		state.Language = "go" // what the settings would say if they could be read
 	}
 	if p != nil && p.Language == "go" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
@@ -19,6 +20,7 @@ import (
 //	type              shown as                                  exit code
 //	*usageError       usage, message, hint on stderr            2
 //	*downstreamError  "error: …" on stderr, with its hint       2
+//	*build.ToolError  the same                                  2
 //	*exitError        its message, if any, on stderr            its code
 //	*diag.Invalid     the problems on stderr                    1
 //	bugError, panic   a block on how to report it, on stderr    127
@@ -41,7 +43,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
 
-// downstreamError is the failure of something that cfn called: an AWS service, a build.
+// downstreamError is the failure of something that cfn called, such as an AWS service.
 type downstreamError struct{ err error }
 
 func (e *downstreamError) Error() string { return e.err.Error() }
@@ -55,18 +57,9 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.message }
 
-// hintedError carries what to do next.
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (e *hintedError) Error() string { return e.err.Error() }
-func (e *hintedError) Unwrap() error { return e.err }
-
 // withHint adds to an error what the user can type or do instead.
 func withHint(err error, format string, args ...any) error {
-	return &hintedError{err, fmt.Sprintf(format, args...)}
+	return diag.WithHint(err, format, args...)
 }
 
 // bugError is a state that cfn's own code rules out.
@@ -93,16 +86,17 @@ func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 	var (
 		usage      *usageError
 		downstream *downstreamError
+		tool       *build.ToolError
 		exit       *exitError
 		invalid    *diag.Invalid
 		bug        bugError
-		hinted     *hintedError
+		hinted     *diag.Hinted
 	)
 	hint := ""
 	var notLocal *invoke.NotLocalError
 	switch {
 	case errors.As(err, &hinted):
-		hint = hinted.hint
+		hint = hinted.Hint
 	case errors.As(err, &notLocal):
 		hint = notLocalHint
 	}
@@ -123,13 +117,17 @@ func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 			c.notef("%s\n", exit.message)
 		}
 		return exit.code
-	case errors.As(err, &downstream):
-		c.notef("error: %s\n", downstream.err)
+	case errors.As(err, &downstream), errors.As(err, &tool):
+		var failed error = tool
+		if downstream != nil {
+			failed = downstream
+		}
+		c.notef("error: %s\n", failed)
 		c.hint(hint)
 		if path := c.logPath(); path != "" {
 			c.notef("Details are in %s.\n", path)
 		}
-		c.showJSON(downstream.err, hint, exitDownstream)
+		c.showJSON(failed, hint, exitDownstream)
 		return exitDownstream
 	case errors.As(err, &invalid):
 		c.showProblems(invalid.Problems)

@@ -17,7 +17,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // invokeOptions are the options of cfn invoke.
@@ -371,7 +373,7 @@ func (i *invocation) after(call *invoke.Call) error {
 		}
 		printLog(i.Stderr, call.Log())
 		if call.Event != nil && call.Event.Raised != "" {
-			i.notef("error: %s %s\n", call.Action, flat(call.Event.Raised))
+			i.notef("error: %s %s\n", call.Action, words.Flat(call.Event.Raised))
 		}
 		if call.Delay > 0 && i.Terminal.Stderr {
 			fmt.Fprintf(i.Stderr, "calling again in %s\n", call.Delay)
@@ -455,4 +457,14 @@ func (i *invocation) json(action invoke.Action, last *invoke.Event, err error, r
 		out.Error = redactor.Text(err.Error())
 	}
 	return i.printJSON(out)
+}
+
+// javaTrace is where a handler in Java failed, "" for another error. Lambda's client prints it after its
+// answer; the process has ended then.
+func javaTrace(err error) string {
+	var function *lambda.FunctionError
+	if errors.As(err, &function) && strings.Contains(function.Trace(), ".java:") {
+		return "\n" + function.Trace()
+	}
+	return ""
 }

@@ -3,16 +3,14 @@ package cli
 import (
 	"archive/zip"
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
@@ -180,7 +178,7 @@ func TestJavaFailures(t *testing.T) {
 	pom := filepath.Join(dir, "pom.xml")
 	writeText(t, pom, "<project>\n<artifactId>aws-cloudformation-rpdk-java-plugin</artifactId><version>1.0</version></project>")
 	code, out, errs := runIn(t.Context(), dir, environ, "generate")
-	if want := "error: pom.xml:2: aws-cloudformation-rpdk-java-plugin 1.0 is too old\nhint: raise its version to 2.0.0 or later"; code != 1 || !strings.Contains(errs, want) || exists(filepath.Join(dir, "target")) {
+	if want := "error: pom.xml:2: aws-cloudformation-rpdk-java-plugin 1.0 is too old\nhint: raise its version to 2.0.0 or later"; code != 1 || !strings.Contains(errs, want) || files.Exists(filepath.Join(dir, "target")) {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 	if err := os.Remove(pom); err != nil {
@@ -203,7 +201,7 @@ func TestJavaFailures(t *testing.T) {
 	fails(environ, "Maven could not fetch Lambda's runtime interface client:\nFailed to collect dependencies: Unknown host", "connect once")
 
 	// With the client, the project has to be built.
-	client := filepath.Join(dir, javaDir, "runtimes", lambda.JavaClient)
+	client := filepath.Join(dir, ".formwork", "java", "runtimes", lambda.JavaClient)
 	if err := os.MkdirAll(client, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +227,7 @@ func TestJavaFailures(t *testing.T) {
 	writeText(t, filepath.Join(filepath.Dir(dir), "pom.xml"), "<project/>")
 	fails(environ, "Could not find artifact a:common-utils", "hint: common-utils is a module of this repository that is not installed: mvn install -DskipTests -f ../pom.xml -pl common -am\n")
 	program("mvn", "case \"$JAVA_TOOL_OPTIONS\" in -Djava.io.tmpdir=*/tmp) ;; *) echo NOT SAFE;; esac; command -v cfn; command -v cfn-cli; exit 1\n")
-	fails(environ, filepath.Join(dir, javaDir, "bin", "cfn")+"\n", filepath.Join(dir, javaDir, "bin", "cfn-cli"))
+	fails(environ, filepath.Join(dir, ".formwork", "java", "bin", "cfn")+"\n", filepath.Join(dir, ".formwork", "java", "bin", "cfn-cli"))
 	if _, _, errs := runIn(t.Context(), dir, append(environ, "HOME="+tools), "invoke", "resource", "READ", "request.json"); strings.Contains(errs, "NOT SAFE") {
 		t.Error("Maven has the folder for temporary files of the machine")
 	}
@@ -237,46 +235,6 @@ func TestJavaFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(environ, "the handlers cannot be built: there is no mvn in the PATH", "install Maven")
-}
-
-// TestJavaIsBuilt: the jar is built if it does not exist or a source is newer.
-func TestJavaIsBuilt(t *testing.T) {
-	tools, dir := t.TempDir(), t.TempDir()
-	writeText(t, filepath.Join(dir, "pom.xml"), "<project/>")
-	jar := filepath.Join(dir, "target", "acme-foo-bar-1.jar")
-	if err := os.WriteFile(filepath.Join(tools, "mvn"), []byte("#!/bin/sh\necho >> built\n[ -e target ] || { /bin/mkdir target; echo x > "+jar+"; }\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var notes strings.Builder
-	c := &app{Env: &Env{Environ: []string{"PATH=" + tools}, Stderr: &notes, Now: time.Now}}
-	p := &project.Project{Dir: dir, Settings: project.Settings{TypeName: "Acme::Foo::Bar", Language: "java"}}
-	build := func(noBuild bool, runs int) {
-		t.Helper()
-		err := c.buildJava(t.Context(), p, noBuild)
-		var unbuilt *project.BuildError
-		if err != nil && (!noBuild || !errors.As(err, &unbuilt)) {
-			t.Fatal(err)
-		}
-		done, _ := os.ReadFile(filepath.Join(dir, "built"))
-		if len(done) != runs {
-			t.Errorf("Maven ran %d times, want %d", len(done), runs)
-		}
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the program of this test is a script")
-	}
-	build(true, 0)
-	build(false, 1)
-	build(false, 1)
-	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "pom.xml"), later, later); err != nil {
-		t.Fatal(err)
-	}
-	build(true, 1)
-	if !strings.Contains(notes.String(), "is older than pom.xml; using it as is") {
-		t.Errorf("notes: %s", notes.String())
-	}
-	build(false, 2)
 }
 
 // TestJavaExample builds the example with Maven and runs the contract tests against it. What Maven needs is in its

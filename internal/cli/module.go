@@ -101,7 +101,7 @@ func templateArgument(cmd *cobra.Command, args []string) (string, error) {
 	return "", &usageError{command: cmd, message: fmt.Sprintf("unexpected argument: %s", strings.Join(args[1:], " "))}
 }
 
-// An expandedTemplate is a template and what became of its modules.
+// An expandedTemplate is a template with its modules expanded.
 type expandedTemplate struct {
 	file      string // as given
 	root      *document.Value

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 )
 
 func newPackage(c *app) *cobra.Command {
-	var o archiveOptions
+	var o build.PackageOptions
 	cmd := &cobra.Command{
 		Use:   "package",
 		Short: "Package the project for the registry",
@@ -32,27 +33,22 @@ nothing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.pack(cmd.Context(), o, "Packaged") },
 	}
-	o.flags(cmd.Flags())
+	archiveFlags(cmd.Flags(), &o)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
 
-// archiveOptions are the options of the commands that pack a project.
-type archiveOptions struct {
-	noBuild bool
-	arch    lambdaArch
-}
-
-func (o *archiveOptions) flags(flags *pflag.FlagSet) {
-	o.arch = x86
-	flags.BoolVar(&o.noBuild, "no-build", false, "package the built handlers as they are, even if a source is newer")
-	flags.Var(&o.arch, "arch", "the architecture of Lambda that the libraries are for: x86_64 or arm64")
+// archiveFlags adds the options of the commands that pack a project.
+func archiveFlags(flags *pflag.FlagSet, o *build.PackageOptions) {
+	o.Arch = build.X86
+	flags.BoolVar(&o.NoBuild, "no-build", false, "package the built handlers as they are, even if a source is newer")
+	flags.Var(&o.Arch, "arch", "the architecture of Lambda that the libraries are for: x86_64 or arm64")
 	annotate(flags, addition, "no-build", "arch")
 }
 
 // archive checks the project, builds its handlers if they are out of date, and packs it.
 // The schema is nil for modules.
-func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, *schema.Schema, *project.Archive, error) {
+func (c *app) archive(ctx context.Context, o build.PackageOptions) (*project.Project, *schema.Schema, *project.Archive, error) {
 	p, s, err := c.loadProject(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -68,15 +64,10 @@ func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, 
 		}
 		config.Fragment = f
 	}
-	if err := c.updateSources(ctx, p, s, o.noBuild); err != nil {
+	if err := c.updateSources(ctx, p, s, o.NoBuild); err != nil {
 		return nil, nil, nil, err
 	}
-	if pack := languageOf(p.Language).pack; pack != nil {
-		err = pack(c, ctx, p, o, &config)
-	} else {
-		config.Libraries, err = c.buildForLambda(ctx, p, o)
-	}
-	if err != nil {
+	if err := c.tools().Package(ctx, p, o, &config); err != nil {
 		return nil, nil, nil, err
 	}
 	done := c.progress("Packing %s", p.TypeName)
@@ -94,7 +85,7 @@ func (c *app) archive(ctx context.Context, o archiveOptions) (*project.Project, 
 }
 
 // pack writes the archive of the project into the working folder and prints its path after what was done.
-func (c *app) pack(ctx context.Context, o archiveOptions, done string) error {
+func (c *app) pack(ctx context.Context, o build.PackageOptions, done string) error {
 	p, _, archive, err := c.archive(ctx, o)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 // exitPending is the exit code for differences: pending changes, or a stack that has drifted.
@@ -218,7 +219,7 @@ func (p planPrinter) tree(changes []plannedChange, indent string) {
 			branch, below = "└─ ", "   "
 		}
 		what := planActions[c.Action]
-		line := fmt.Sprintf("%s %s  %s  %s", what.sign, pad(flat(c.LogicalID), min(width, 40)), flat(c.ResourceType), what.words)
+		line := fmt.Sprintf("%s %s  %s  %s", what.sign, words.Pad(words.Flat(c.LogicalID), min(width, 40)), words.Flat(c.ResourceType), what.words)
 		if strings.HasPrefix(c.PolicyAction, "ReplaceAnd") && c.PolicyAction != string(types.PolicyActionReplaceAndDelete) {
 			line += ", keep the old one"
 		}
@@ -237,7 +238,7 @@ func (p planPrinter) tree(changes []plannedChange, indent string) {
 func (p planPrinter) context(c *template.Context, indent string) {
 	line := func(name, text string) {
 		if text != "" {
-			p.line(indent + name + ": " + words.CutRunes(flat(text), maxContextLine))
+			p.line(indent + name + ": " + words.CutRunes(words.Flat(text), maxContextLine))
 		}
 	}
 	line("why", c.Why)
@@ -270,8 +271,8 @@ func (p planPrinter) colored(text, color string) string {
 
 // property is a line about a property: Name: "a" → "b" (replaces the resource), from P.
 func (p planPrinter) property(c plannedProperty) string {
-	value := func(v *string) string { return `"` + short(flat(aws.ToString(v))) + `"` }
-	line := flat(c.Path)
+	value := func(v *string) string { return `"` + short(words.Flat(aws.ToString(v))) + `"` }
+	line := words.Flat(c.Path)
 	switch {
 	case c.Before != nil && c.After != nil:
 		line += ": " + value(c.Before) + " → " + value(c.After)
@@ -283,7 +284,7 @@ func (p planPrinter) property(c plannedProperty) string {
 	replaces := map[string]string{"always": " (replaces the resource)", "maybe": " (may replace the resource)"}[c.Replaces]
 	line += replaces
 	if len(c.CausedBy) > 0 {
-		line += ", from " + flat(strings.Join(c.CausedBy, ", "))
+		line += ", from " + words.Flat(strings.Join(c.CausedBy, ", "))
 	}
 	if replaces != "" {
 		return p.colored(line, "\x1b[1m")
@@ -299,7 +300,7 @@ type previewed struct {
 }
 
 // preview makes a change set. What is not executed must be dropped.
-func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh bool, graph *templateGraph, in *cloudformation.CreateChangeSetInput) (*previewed, error) {
+func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh bool, graph *stackview.Graph, in *cloudformation.CreateChangeSetInput) (*previewed, error) {
 	set, err := r.CreateChangeSet(ctx, in)
 	if set == nil {
 		return nil, err
@@ -326,7 +327,7 @@ func (c *app) preview(ctx context.Context, r *submit.Remote, name string, fresh 
 
 // setFailure is why a change set could not be created: the results of the validation, if it
 // failed.
-func (c *app) setFailure(ctx context.Context, r *submit.Remote, graph *templateGraph, set *submit.ChangeSet) string {
+func (c *app) setFailure(ctx context.Context, r *submit.Remote, graph *stackview.Graph, set *submit.ChangeSet) string {
 	if strings.Contains(set.Reason, "AWS::EarlyValidation") {
 		out, err := r.CloudFormation().DescribeEvents(ctx, &cloudformation.DescribeEventsInput{
 			StackName: &set.StackID, ChangeSetName: &set.ID, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)},
@@ -344,12 +345,12 @@ func (c *app) setFailure(ctx context.Context, r *submit.Remote, graph *templateG
 			}
 		}
 	}
-	return flat(set.Reason)
+	return words.Flat(set.Reason)
 }
 
 // printFaults prints what a validation found, and returns what they come to: all of it with
 // --format json.
-func (c *app) printFaults(faults []templateFault) string {
+func (c *app) printFaults(faults []stackview.Fault) string {
 	var texts []string
 	for _, fault := range faults {
 		texts = append(texts, fault.String())
@@ -372,7 +373,7 @@ func (c *app) setWarnings(ctx context.Context, r *submit.Remote, set *submit.Cha
 	}
 	for _, e := range out.OperationEvents {
 		if e.EventType == types.EventTypeValidationError && e.ValidationFailureMode == types.HookFailureModeWarn && len(found) < maxWarnings {
-			found = append(found, flat(aws.ToString(e.LogicalResourceId)+": "+aws.ToString(e.ValidationStatusReason)))
+			found = append(found, words.Flat(aws.ToString(e.LogicalResourceId)+": "+aws.ToString(e.ValidationStatusReason)))
 		}
 	}
 	slices.Sort(found)
@@ -513,7 +514,7 @@ func (c *app) executePreview(ctx context.Context, opts *deployOptions, d *deploy
 		return out.begun()
 	}
 	if d.existing == nil {
-		out.rows = d.graph.rows()
+		out.rows = d.graph.Rows()
 	}
 	return out.follow(ctx, after)
 }

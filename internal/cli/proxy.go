@@ -68,7 +68,7 @@ func (c *app) proxyVariables(ctx context.Context, endpoint string, unset bool) (
 // proxied are the variables that lead programs to a proxy, and the one with what they replace. The environment that
 // variables gets is that of this command without the proxy of another server.
 func (c *app) proxied(variables func(environ []string) ([]string, error)) ([]string, error) {
-	environ, err := c.buildEnviron()
+	environ, err := c.tools().ToolEnviron()
 	if err != nil {
 		return nil, err
 	}

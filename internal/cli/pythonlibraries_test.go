@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 )
 
 // packageIndex serves the wheels and archives of a folder as a package index on loopback.
@@ -93,46 +93,10 @@ def build_wheel(folder, settings=None, metadata=None):
 		t.Fatal(err)
 	}
 	writeText(t, filepath.Join(dir, "requirements.txt"), "compiled==1.0\n")
-	foreign := map[bool]string{true: "x86_64", false: "arm64"}[arm.here()]
+	foreign := map[bool]string{true: "x86_64", false: "arm64"}[build.ARM.Here()]
 	for range 2 { // nothing is left of it
 		if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", foreign); code == 0 || !strings.Contains(errs, "building it here") || !strings.Contains(errs, "compiled.so was compiled for this machine and does not run in Lambda (Linux on ") {
 			t.Errorf("compiled here: %d\n%s", code, errs)
-		}
-	}
-}
-
-// TestForeignWheels: a library that an interpreter of the right version has installed for this machine is not packaged for
-// another one, a program without modules neither.
-func TestForeignWheels(t *testing.T) {
-	c := &app{Env: &Env{}}
-	foreign, own := arm, x86
-	if arm.here() {
-		foreign, own = own, foreign
-	}
-	for name, test := range map[string]struct {
-		file, text, want string
-		arch             lambdaArch
-		same             bool
-	}{
-		"a program":      {"tool-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-manylinux2014_x86_64\n", "tool has no wheel for Lambda on " + foreign.title, foreign, true},
-		"any platform":   {"tool-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n", "", foreign, true},
-		"not of a wheel": {"tool/WHEEL", "Tag: py3-none-win_amd64\n", "", foreign, true},
-		"a module":       {"tool/native.so", "", "native.so was compiled for this machine", foreign, true},
-		"another Python": {"tool/native.so", "", "native.so was compiled for this machine", own, false},
-		"the same":       {"tool/native.so", "", map[bool]string{false: "native.so was compiled"}[own.here()], own, true},
-	} {
-		p := &project.Project{Settings: project.Settings{Runtime: "python3.12"}, Dir: t.TempDir()}
-		path := filepath.Join(p.Dir, "libraries", filepath.FromSlash(test.file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		writeText(t, path, test.text)
-		err := c.checkNative(p, "libraries", test.arch, test.same)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if exists(p.Path("libraries")) != (err == nil) {
-			t.Errorf("%s: the libraries are left over", name)
 		}
 	}
 }

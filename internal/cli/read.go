@@ -12,15 +12,6 @@ import (
 // maxSource bounds a source file that is read for a hint of what it is.
 const maxSource = 8 << 20
 
-// readOptional reads a file; a missing one is empty.
-func readOptional(path string) ([]byte, error) {
-	data, err := document.ReadFile(path, maxSource)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
-}
-
 // maxSchemaFile bounds how much of a file is read: a little more than the limit of documents,
 // so that the parser reports that it is too large.
 const maxSchemaFile = 8<<20 + 1

@@ -14,6 +14,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // A regionFailure is an error in one region, for commands that have several.
@@ -25,10 +27,10 @@ type regionFailure struct {
 }
 
 func (f *regionFailure) fail(err error) {
-	var hinted *hintedError
+	var hinted *diag.Hinted
 	f.err, f.Error = err, err.Error()
 	if errors.As(err, &hinted) {
-		f.Hint = hinted.hint
+		f.Hint = hinted.Hint
 	}
 }
 
@@ -167,7 +169,7 @@ func (s *status) draw() {
 	if !s.shown || len(parts) == 0 {
 		return
 	}
-	line := []rune(visible(oneLine(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))))
+	line := []rune(words.Visible(words.OneLine(fmt.Sprintf("%s … %s", s.Now().Sub(s.start).Round(time.Second), strings.Join(parts, " · ")))))
 	if len(line) > statusWidth {
 		line = append(line[:statusWidth-1], '…')
 	}

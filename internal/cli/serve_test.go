@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -70,10 +71,10 @@ func TestServeHints(t *testing.T) {
 		{&local.AddressInUseError{Address: "127.0.0.1:3001"}, "stop the program that uses it, or pass another address for the Invoke API: --lambda-address"},
 		{errors.New("anything else"), ""},
 	} {
-		var hinted *hintedError
+		var hinted *diag.Hinted
 		hint := ""
 		if errors.As(serveHint(test.err, "127.0.0.1:3001"), &hinted) {
-			hint = hinted.hint
+			hint = hinted.Hint
 		}
 		if !strings.HasPrefix(hint, test.want) || (hint == "") != (test.want == "") {
 			t.Errorf("%v: the hint is %q", test.err, hint)

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 func newStack(c *app) *cobra.Command {
@@ -110,7 +112,7 @@ func (c *app) stackEvents(ctx context.Context, r *submit.Remote, id string, all 
 	for i := range events {
 		e := &events[i]
 		if c.format == "text" {
-			c.printf("%s\n", eventLine(e))
+			c.printf("%s\n", stackview.EventLine(e))
 			continue
 		}
 		line, err := compactJSON(listedEvent{
@@ -177,7 +179,7 @@ func newStackResources(c *app, opts *remoteOptions) *cobra.Command {
 				if row.By != "" {
 					mark = " (" + row.By + ")"
 				}
-				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(flat(row.PhysicalID), "-"))
+				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s", row.LogicalID, row.ResourceType, mark, row.Status, cmp.Or(words.Flat(row.PhysicalID), "-"))
 				if modules {
 					fmt.Fprintf(w, "\t%s", orDash(row.Module))
 				}
@@ -248,7 +250,7 @@ func newStackOutputs(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.table("OUTPUT\tVALUE\tEXPORT\tDESCRIPTION", func(w *tabwriter.Writer) {
 			for _, o := range stack.Outputs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", aws.ToString(o.OutputKey), flat(aws.ToString(o.OutputValue)), cmp.Or(aws.ToString(o.ExportName), "-"), short(flat(aws.ToString(o.Description))))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", aws.ToString(o.OutputKey), words.Flat(aws.ToString(o.OutputValue)), cmp.Or(aws.ToString(o.ExportName), "-"), short(words.Flat(aws.ToString(o.Description))))
 			}
 		})
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // A stackDrift is the drift of a stack with --format json.
@@ -110,7 +111,7 @@ func driftOfResource(d *types.StackResourceDrift) resourceDrift {
 func (c *app) showDrift(out stackDrift, diff bool) error {
 	c.printf("%s in %s: %s\n", out.StackName, out.Region, out.Status)
 	if out.Reason != "" {
-		c.printf("%s\n", flat(out.Reason))
+		c.printf("%s\n", words.Flat(out.Reason))
 	}
 	if len(out.Resources) == 0 {
 		return nil
@@ -120,24 +121,24 @@ func (c *app) showDrift(out stackDrift, diff bool) error {
 			for _, d := range out.Resources {
 				var paths []string
 				for _, p := range d.Differences {
-					paths = append(paths, flat(p.PropertyPath))
+					paths = append(paths, words.Flat(p.PropertyPath))
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", flat(d.LogicalID), flat(d.ResourceType), d.Status, cmp.Or(strings.Join(paths, " "), short(flat(d.Reason)), "-"))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", words.Flat(d.LogicalID), words.Flat(d.ResourceType), d.Status, cmp.Or(strings.Join(paths, " "), short(words.Flat(d.Reason)), "-"))
 			}
 		})
 	}
 	for _, d := range out.Resources {
-		c.printf("%s (%s): %s\n", flat(d.LogicalID), flat(d.ResourceType), d.Status)
+		c.printf("%s (%s): %s\n", words.Flat(d.LogicalID), words.Flat(d.ResourceType), d.Status)
 		if d.Reason != "" {
-			c.printf("    %s\n", flat(d.Reason))
+			c.printf("    %s\n", words.Flat(d.Reason))
 		}
 		for _, p := range d.Differences {
-			c.printf("    %s: %s\n", flat(p.PropertyPath), p.DifferenceType)
+			c.printf("    %s: %s\n", words.Flat(p.PropertyPath), p.DifferenceType)
 			if p.DifferenceType != string(types.DifferenceTypeAdd) {
-				c.printf("        expected: %s\n", flat(p.ExpectedValue))
+				c.printf("        expected: %s\n", words.Flat(p.ExpectedValue))
 			}
 			if p.DifferenceType != string(types.DifferenceTypeRemove) {
-				c.printf("        actual:   %s\n", flat(p.ActualValue))
+				c.printf("        actual:   %s\n", words.Flat(p.ActualValue))
 			}
 		}
 	}

@@ -4,19 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"golang.org/x/term"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 // deployed follows an operation on a stack and shows how it ends.
@@ -27,40 +32,40 @@ type deployed struct {
 	name    string
 	id      string // the ARN
 	verb    string // of the command: "deploy", "destroy", "follow", "cancel", "continue", "rollback"
-	graph   *templateGraph
-	rows    []*resourceView // that the operation is known to touch
+	graph   *stackview.Graph
+	rows    []*stackview.Resource // that the operation is known to touch
 
 	Changed bool
 }
 
 // A stackResult is the end of an operation with --format json.
 type stackResult struct {
-	StackName string            `json:"stackName"`
-	StackID   string            `json:"stackId"`
-	Region    string            `json:"region"`
-	Status    string            `json:"status"`
-	Changed   bool              `json:"changed"` // false if there was nothing to do
-	Outputs   map[string]string `json:"outputs"`
-	Simulated []string          `json:"simulatedTypes"` // types of resources that cfn serve only simulates
-	Failure   *rootCause        `json:"failure"`        // null if nothing failed
+	StackName string               `json:"stackName"`
+	StackID   string               `json:"stackId"`
+	Region    string               `json:"region"`
+	Status    string               `json:"status"`
+	Changed   bool                 `json:"changed"` // false if there was nothing to do
+	Outputs   map[string]string    `json:"outputs"`
+	Simulated []string             `json:"simulatedTypes"` // types of resources that cfn serve only simulates
+	Failure   *stackview.RootCause `json:"failure"`        // null if nothing failed
 }
 
 // follow shows the operation until it ends. after is the last event before it.
 func (d *deployed) follow(ctx context.Context, after string) error {
-	view := newStackView(d.name, d.graph, d.rows)
+	view := stackview.New(d.name, d.graph, d.rows)
 	screen := d.newTreeScreen()
 	stack, err := d.remote.FollowStack(ctx, d.id, after, func(stack *types.Stack, events []types.StackEvent) error {
-		view.add(events)
+		view.Add(events)
 		fresh := d.retries(ctx, view)
 		switch {
 		case screen != nil:
-			screen.draw(view, d.Now(), submit.Settled(stack.StackStatus))
+			screen.Draw(view, d.Now(), submit.Settled(stack.StackStatus))
 		case d.format == "text":
 			for i := range events {
-				d.printf("%s\n", eventLine(&events[i]))
+				d.printf("%s\n", stackview.EventLine(&events[i]))
 			}
 			for _, r := range fresh {
-				d.notef("%s: %s\n", flat(r.LogicalID), retryText(r))
+				d.notef("%s: %s\n", words.Flat(r.LogicalID), stackview.RetryText(r))
 			}
 		}
 		return d.out.err
@@ -78,8 +83,8 @@ func (d *deployed) follow(ctx context.Context, after string) error {
 
 // retries updates which calls are made again, and returns those that are new. They are only shown:
 // an error is no reason to stop.
-func (d *deployed) retries(ctx context.Context, view *stackView) []submit.Retry {
-	if !slices.ContainsFunc(view.rows, func(row *resourceView) bool { return stateOf(row.status) == treeRunning }) {
+func (d *deployed) retries(ctx context.Context, view *stackview.View) []submit.Retry {
+	if !slices.ContainsFunc(view.Resources, func(row *stackview.Resource) bool { return stackview.StateOf(row.Status) == stackview.Running }) {
 		return nil
 	}
 	found, err := d.remote.Retries(ctx, d.id)
@@ -87,7 +92,7 @@ func (d *deployed) retries(ctx context.Context, view *stackView) []submit.Retry 
 		d.logger.Debug("cannot list the retries", "error", err)
 		return nil
 	}
-	return view.retry(found)
+	return view.Retry(found)
 }
 
 // interrupted reports how to follow the operation, which continues.
@@ -118,11 +123,11 @@ func (d *deployed) unchanged(ctx context.Context) error {
 	if d.format == "text" {
 		d.printf("Stack %s is up to date: no changes.\n", d.name)
 	}
-	return d.ended(ctx, stack, newStackView(d.name, d.graph, nil))
+	return d.ended(ctx, stack, stackview.New(d.name, d.graph, nil))
 }
 
 // ended shows how the operation has ended: the root cause first if it failed.
-func (d *deployed) ended(ctx context.Context, stack *types.Stack, view *stackView) error {
+func (d *deployed) ended(ctx context.Context, stack *types.Stack, view *stackview.View) error {
 	if stack == nil {
 		return &downstreamError{&submit.GoneError{Stack: d.name}}
 	}
@@ -158,15 +163,15 @@ func (d *deployed) failed(status types.StackStatus) bool {
 	case "cancel", "continue", "rollback":
 		return strings.HasSuffix(string(status), "_FAILED")
 	case "deploy":
-		return d.Changed && (stateOf(string(status)) == treeFailed || status == types.StackStatusDeleteComplete)
+		return d.Changed && (stackview.StateOf(string(status)) == stackview.Failed || status == types.StackStatusDeleteComplete)
 	}
-	return stateOf(string(status)) == treeFailed
+	return stackview.StateOf(string(status)) == stackview.Failed
 }
 
-func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stackView) {
+func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stackview.View) {
 	took := ""
-	if !view.started.IsZero() {
-		took = " after " + elapsed(view.started, view.ended, out.Status, d.Now())
+	if !view.Started.IsZero() {
+		took = " after " + stackview.Elapsed(view.Started, view.Ended, out.Status, d.Now())
 	}
 	d.printf("Stack %s in %s: %s%s\n", d.name, d.remote.Region, out.Status, took)
 	if len(out.Simulated) > 0 {
@@ -176,19 +181,19 @@ func (d *deployed) showSuccess(out *stackResult, stack *types.Stack, view *stack
 		return
 	}
 	for _, o := range stack.Outputs {
-		d.printf("  %s = %s\n", aws.ToString(o.OutputKey), flat(aws.ToString(o.OutputValue)))
+		d.printf("  %s = %s\n", aws.ToString(o.OutputKey), words.Flat(aws.ToString(o.OutputValue)))
 	}
 }
 
 // explainFailure finds the root cause of a failed operation, with its place and its log.
-func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view *stackView) *rootCause {
-	cause := findRootCause(view.events)
+func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view *stackview.View) *stackview.RootCause {
+	cause := stackview.FindRootCause(view.Events)
 	if cause == nil {
-		cause = &rootCause{LogicalID: d.name, ResourceType: "AWS::CloudFormation::Stack", Stack: d.name, Status: string(stack.StackStatus),
-			Message: aws.ToString(stack.StackStatusReason), Log: []string{}, AlsoFailed: []string{}, Problems: []templateFault{}}
+		cause = &stackview.RootCause{LogicalID: d.name, ResourceType: "AWS::CloudFormation::Stack", Stack: d.name, Status: string(stack.StackStatus),
+			Message: aws.ToString(stack.StackStatusReason), Log: []string{}, AlsoFailed: []string{}, Problems: []stackview.Fault{}}
 	}
-	if n := d.graph.node(cause.LogicalID); n != nil {
-		cause.Place = n.at.String()
+	if n := d.graph.Node(cause.LogicalID); n != nil {
+		cause.Place = n.At.String()
 	}
 	cause = d.innermost(ctx, cause)
 	switch {
@@ -200,14 +205,14 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 	if len(cause.Problems) > 0 {
 		cause.Message = invalidTemplate(cause.Problems)
 	}
-	if d.remote.Local && (cause.function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
+	if d.remote.Local && (cause.Function != "" || cause.ErrorCode != "" && !strings.HasPrefix(cause.ResourceType, "AWS::")) {
 		written := d.lastLog(ctx, cause)
 		event := &invoke.Event{Status: invoke.Failed, ErrorCode: invoke.Code(cause.ErrorCode), Message: cause.Message}
 		if raised := invoke.Raised(event, written); raised != "" && written != "" {
 			cause.Message = raised
 		}
 		for line := range strings.Lines(invoke.PrintedLog(written)) {
-			cause.Log = append(cause.Log, flat(line))
+			cause.Log = append(cause.Log, words.Flat(line))
 		}
 		cause.Log = cause.Log[max(0, len(cause.Log)-maxLogLines):]
 	}
@@ -216,12 +221,12 @@ func (d *deployed) explainFailure(ctx context.Context, stack *types.Stack, view 
 
 // innermost follows the failure of a nested stack to the resource that failed in it. The place
 // stays that of the nested stack in our template.
-func (d *deployed) innermost(ctx context.Context, cause *rootCause) *rootCause {
+func (d *deployed) innermost(ctx context.Context, cause *stackview.RootCause) *stackview.RootCause {
 	place, within := cause.Place, ""
-	for depth := 0; cause.nested != "" && depth < 10; depth++ {
-		within = cause.nested
-		events, err := d.remote.EventsSince(ctx, within, cause.started) // a rollback may have deleted it since
-		inner := findRootCause(events)
+	for depth := 0; cause.Nested != "" && depth < 10; depth++ {
+		within = cause.Nested
+		events, err := d.remote.EventsSince(ctx, within, cause.Started) // a rollback may have deleted it since
+		inner := stackview.FindRootCause(events)
 		if err != nil || inner == nil {
 			return cause
 		}
@@ -236,7 +241,7 @@ func (d *deployed) innermost(ctx context.Context, cause *rootCause) *rootCause {
 
 // placeInNested is where a resource is in the template of a nested stack, "" if that is not
 // known: a stack whose update was rolled back no longer shows the template that failed.
-func (d *deployed) placeInNested(ctx context.Context, stack string, cause *rootCause) string {
+func (d *deployed) placeInNested(ctx context.Context, stack string, cause *stackview.RootCause) string {
 	if strings.HasPrefix(cause.Status, "UPDATE_") {
 		return ""
 	}
@@ -256,9 +261,9 @@ func (d *deployed) placeInNested(ctx context.Context, stack string, cause *rootC
 }
 
 // validationFaults are what the validation before the operation has found.
-func (d *deployed) validationFaults(ctx context.Context, cause *rootCause) []templateFault {
-	in := &cloudformation.DescribeEventsInput{OperationId: &cause.operation, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}}
-	if cause.operation == "" {
+func (d *deployed) validationFaults(ctx context.Context, cause *stackview.RootCause) []stackview.Fault {
+	in := &cloudformation.DescribeEventsInput{OperationId: &cause.Operation, Filters: &types.EventFilter{FailedEvents: aws.Bool(true)}}
+	if cause.Operation == "" {
 		in.OperationId, in.StackName = nil, &d.id
 	}
 	out, err := d.remote.CloudFormation().DescribeEvents(ctx, in)
@@ -281,11 +286,11 @@ const (
 
 // lastLog are the last lines that the handler of a type, or the function of a custom
 // resource, has logged before it failed.
-func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
+func (d *deployed) lastLog(ctx context.Context, cause *stackview.RootCause) string {
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
-	groups := []string{handlers.FunctionLogGroup(cause.function)}
-	if cause.function == "" {
+	groups := []string{handlers.FunctionLogGroup(cause.Function)}
+	if cause.Function == "" {
 		ref, err := submit.ParseReference(cause.ResourceType, types.RegistryTypeResource)
 		if err != nil {
 			return ""
@@ -295,15 +300,15 @@ func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
 		}
 	}
 	var written []string
-	since := cause.started
+	since := cause.Started
 	if since.IsZero() {
-		since = cause.ended.Add(-time.Minute)
+		since = cause.Ended.Add(-time.Minute)
 	}
 	complete := false
 	read := func(e submit.LogEvent) error {
-		text := flat(e.Message)
+		text := words.Flat(e.Message)
 		complete = complete || strings.HasPrefix(text, "REPORT RequestId: ")
-		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.ended.Add(time.Second)) {
+		if text != "" && !lambda.IsFrame(text) && !e.Time.After(cause.Ended.Add(time.Second)) {
 			written = append(written, strings.TrimRight(e.Message, "\r\n"))
 			written = written[max(0, len(written)-10*maxLogLines):]
 		}
@@ -324,13 +329,13 @@ func (d *deployed) lastLog(ctx context.Context, cause *rootCause) string {
 }
 
 // hints are what one can do after a failure.
-func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
+func (d *deployed) hints(cause *stackview.RootCause, out *stackResult) (hints []string) {
 	again := d.options.again(d.remote.Region)
 	if cause.ErrorCode != "" && d.remote.Local && !strings.HasPrefix(cause.ResourceType, "AWS::") {
 		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.ResourceType, again))
 	}
-	if cause.function != "" && d.remote.Local {
-		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.function, again))
+	if cause.Function != "" && d.remote.Local {
+		hints = append(hints, fmt.Sprintf("to see the complete log, run: cfn logs %s%s", cause.Function, again))
 	}
 	hints = append(hints, fmt.Sprintf("to see all events, run: cfn stack events %s%s", d.id, again))
 	switch {
@@ -345,16 +350,16 @@ func (d *deployed) hints(cause *rootCause, out *stackResult) (hints []string) {
 }
 
 // failureText is the failure as text.
-func failureText(cause *rootCause, out *stackResult, hints []string) string {
+func failureText(cause *stackview.RootCause, out *stackResult, hints []string) string {
 	var b strings.Builder
 	for _, fault := range cause.Problems {
 		b.WriteString(fault.String() + "\n")
 	}
-	what := fmt.Sprintf("%s (%s)", flat(cause.LogicalID), cause.ResourceType)
+	what := fmt.Sprintf("%s (%s)", words.Flat(cause.LogicalID), cause.ResourceType)
 	if cause.Stack != "" && cause.Stack != out.StackName {
 		what += " of the nested stack " + cause.Stack
 	}
-	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(flat(cause.Message), "no reason given"))
+	fmt.Fprintf(&b, "error: %s: %s: %s", what, cause.Status, cmp.Or(words.Flat(cause.Message), "no reason given"))
 	if cause.ErrorCode != "" {
 		fmt.Fprintf(&b, " [%s]", cause.ErrorCode)
 	}
@@ -415,4 +420,23 @@ func (c *app) serverNotes(r *submit.Remote) {
 // errNoStack is the error of a command about a stack that does not exist.
 func errNoStack(name, region string) error {
 	return withHint(&downstreamError{fmt.Errorf("stack %s does not exist in %s", name, region)}, "run cfn stacks to list stacks, or pass --region for another region")
+}
+
+// newTreeScreen returns a screen for a tree, nil if results do not go to a terminal that can draw.
+func (c *app) newTreeScreen() *stackview.Screen {
+	if !c.Terminal.Stdout || !c.Terminal.Stderr || c.verbose > 0 || c.format != "text" || c.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	s := &stackview.Screen{To: c.screen, Width: 80, Height: 24, Color: c.Getenv("NO_COLOR") == ""}
+	for name, size := range map[string]*int{"COLUMNS": &s.Width, "LINES": &s.Height} {
+		if n, err := strconv.Atoi(c.Getenv(name)); err == nil && n > 0 {
+			*size = n
+		}
+	}
+	if file, ok := c.screen.(*os.File); ok {
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			s.Width, s.Height = width, height
+		}
+	}
+	return s
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // refactorOptions are the options of cfn stack refactor.
@@ -147,7 +148,7 @@ func (c *app) refactor(ctx context.Context, opts *refactorOptions, args []string
 				return err
 			}
 		}
-		return &downstreamError{fmt.Errorf("the refactor cannot be executed: %s", cmp.Or(flat(out.Reason), out.Status))}
+		return &downstreamError{fmt.Errorf("the refactor cannot be executed: %s", cmp.Or(words.Flat(out.Reason), out.Status))}
 	}
 	return c.executeRefactor(ctx, opts, r, out)
 }
@@ -170,7 +171,7 @@ func (c *app) executeRefactor(ctx context.Context, opts *refactorOptions, r *sub
 	case out.ExecutionStatus != string(types.StackRefactorExecutionStatusAvailable):
 		reason := "its execution status is " + out.ExecutionStatus
 		if out.ExecutionReason != "" {
-			reason += ": " + flat(out.ExecutionReason)
+			reason += ": " + words.Flat(out.ExecutionReason)
 		}
 		return &downstreamError{fmt.Errorf("the refactor cannot be executed: %s", reason)}
 	case !opts.yes:
@@ -197,7 +198,7 @@ func (c *app) executeRefactor(ctx context.Context, opts *refactorOptions, r *sub
 		c.printf("Refactor %s in %s: %s\n", out.ID, out.Region, out.ExecutionStatus)
 	}
 	if end.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete {
-		return &downstreamError{fmt.Errorf("the refactor failed: %s", cmp.Or(flat(out.ExecutionReason), out.ExecutionStatus))}
+		return &downstreamError{fmt.Errorf("the refactor failed: %s", cmp.Or(words.Flat(out.ExecutionReason), out.ExecutionStatus))}
 	}
 	return nil
 }
@@ -308,7 +309,7 @@ func (c *app) showRefactor(out stackRefactor) {
 		if i == len(out.Stacks)-1 {
 			branch, below = "└─ ", "   "
 		}
-		line := branch + flat(stack.StackName)
+		line := branch + words.Flat(stack.StackName)
 		if stack.Created {
 			line += "  (new stack)"
 		}
@@ -317,11 +318,11 @@ func (c *app) showRefactor(out stackRefactor) {
 		for _, m := range out.Moves {
 			switch {
 			case m.ToStack == stack.StackName && m.FromStack == stack.StackName:
-				lines = append(lines, fmt.Sprintf("~ %s  renamed from %s  %s", flat(m.ToID), flat(m.FromID), flat(m.PhysicalID)))
+				lines = append(lines, fmt.Sprintf("~ %s  renamed from %s  %s", words.Flat(m.ToID), words.Flat(m.FromID), words.Flat(m.PhysicalID)))
 			case m.ToStack == stack.StackName:
-				lines = append(lines, fmt.Sprintf("+ %s  from %s/%s  %s", flat(m.ToID), flat(m.FromStack), flat(m.FromID), flat(m.PhysicalID)))
+				lines = append(lines, fmt.Sprintf("+ %s  from %s/%s  %s", words.Flat(m.ToID), words.Flat(m.FromStack), words.Flat(m.FromID), words.Flat(m.PhysicalID)))
 			case m.FromStack == stack.StackName:
-				lines = append(lines, fmt.Sprintf("- %s  to %s/%s", flat(m.FromID), flat(m.ToStack), flat(m.ToID)))
+				lines = append(lines, fmt.Sprintf("- %s  to %s/%s", words.Flat(m.FromID), words.Flat(m.ToStack), words.Flat(m.ToID)))
 			}
 		}
 		for n, text := range lines {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -315,7 +316,7 @@ func (c *app) suiteExtension(ctx context.Context, projectDir, archive string) (*
 	if projectDir != "" {
 		of.project = projectDir
 	}
-	what := packageOptions{archive: archive, noRole: true, build: archiveOptions{arch: x86}, timeout: 10 * time.Minute}
+	what := packageOptions{archive: archive, noRole: true, build: build.PackageOptions{Arch: build.X86}, timeout: 10 * time.Minute}
 	request, _, err := what.extension(ctx, &of)
 	return request, err
 }

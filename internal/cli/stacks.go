@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // A listedStack is a stack in a list.
@@ -70,7 +72,7 @@ func (c *app) listStacks(ctx context.Context, opts *remoteOptions, all bool) err
 	}
 	return c.table("STACK\tSTATUS\tUPDATED\tDESCRIPTION", func(w *tabwriter.Writer) {
 		for _, s := range found {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.StackName, s.Status, day(s.Updated), short(flat(s.Description)))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.StackName, s.Status, day(s.Updated), short(words.Flat(s.Description)))
 		}
 	})
 }

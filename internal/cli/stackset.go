@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 func newStackSet(c *app) *cobra.Command {
@@ -116,7 +117,7 @@ func newStackSetList(c *app, opts *remoteOptions) *cobra.Command {
 			}
 			return c.table("STACKSET\tSTATUS\tDRIFT\tDESCRIPTION", func(w *tabwriter.Writer) {
 				for _, s := range found {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", flat(s.StackSetName), s.Status, s.DriftStatus, short(flat(s.Description)))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", words.Flat(s.StackSetName), s.Status, s.DriftStatus, short(words.Flat(s.Description)))
 				}
 			})
 		},
@@ -173,7 +174,7 @@ func newStackSetShow(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.table("REGION\tACCOUNT\tSTATUS\tDETAIL\tDRIFT\tREASON", func(w *tabwriter.Writer) {
 			for _, i := range instances {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.Region, i.Account, i.Status, i.DetailedStatus, i.DriftStatus, flat(i.Reason))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", i.Region, i.Account, i.Status, i.DetailedStatus, i.DriftStatus, words.Flat(i.Reason))
 			}
 		})
 	})
@@ -213,7 +214,7 @@ func newStackSetOperations(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.table("OPERATION\tACTION\tSTATUS\tFAILED\tCREATED", func(w *tabwriter.Writer) {
 			for _, o := range found {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", flat(o.OperationID), o.Action, o.Status, o.Failed, day(o.Created))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", words.Flat(o.OperationID), o.Action, o.Status, o.Failed, day(o.Created))
 			}
 		})
 	})
@@ -257,7 +258,7 @@ func newStackSetResults(c *app, opts *remoteOptions) *cobra.Command {
 		}
 		return c.table("REGION\tACCOUNT\tSTATUS\tREASON", func(w *tabwriter.Writer) {
 			for _, r := range results {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Region, r.Account, r.Status, flat(r.Reason))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Region, r.Account, r.Status, words.Flat(r.Reason))
 			}
 		})
 	})
@@ -342,7 +343,7 @@ func (c *app) followSet(ctx context.Context, r *submit.Remote, set *types.StackS
 			return err
 		}
 	} else {
-		c.printf("Stack set %s in %s: %s %s\n", flat(aws.ToString(set.StackSetName)), r.Region, end.Action, end.Status)
+		c.printf("Stack set %s in %s: %s %s\n", words.Flat(aws.ToString(set.StackSetName)), r.Region, end.Action, end.Status)
 	}
 	if end.Status == types.StackSetOperationStatusFailed {
 		return &downstreamError{fmt.Errorf("the operation failed: more instances failed than are tolerated")}
@@ -355,5 +356,5 @@ func after(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return "  " + strings.TrimSpace(flat(reason))
+	return "  " + strings.TrimSpace(words.Flat(reason))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 // setPreferences are the options for the order in which instances are deployed.
@@ -186,7 +187,7 @@ func (c *app) createSet(ctx context.Context, r *submit.Remote, o *setDeployOptio
 
 func (c *app) updateSet(ctx context.Context, r *submit.Remote, o *setDeployOptions, d *deployment, set *types.StackSet, p *types.StackSetOperationPreferences, body, url *string) error {
 	d.existing = &types.Stack{Parameters: set.Parameters}
-	d.graph = readTemplateGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied()})
+	d.graph = stackview.ReadGraph(ctx, d.file, d.body, template.ParseOptions{}, template.InspectInput{Supplied: d.supplied()})
 	in := &cloudformation.UpdateStackSetInput{
 		StackSetName: set.StackSetId, TemplateBody: body, TemplateURL: url, Tags: d.tags, Capabilities: o.file.capabilities,
 		OperationPreferences: p, Parameters: d.apiParameters(),

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	neturl "net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/envvar"
@@ -93,8 +93,6 @@ type handlerOptions struct {
 	debug     bool
 	debugPort int // -1: the usual one of the language
 	sandbox   sandboxOptions
-
-	debugger *lambda.Debug // set while a function is configured, nil without --debug
 }
 
 // flags adds the options that the official tool does not have.
@@ -190,9 +188,7 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	own := *o
-	own.debugger = debugger
-	config, err := runner(p)(&own, ctx, c, p)
+	config, err := c.tools().Run(ctx, p, build.Options{NoBuild: o.noBuild, Debug: o.debug, Debugger: debugger})
 	if err != nil {
 		return lambda.Config{}, err
 	}
@@ -208,12 +204,6 @@ func (o *handlerOptions) config(ctx context.Context, c *app, p *project.Project,
 	given, err := c.handedOn("--env", o.env)
 	config.Env, config.Sandbox.Environ = append(config.Env, given...), given
 	return config, err
-}
-
-// runProgram is how a program runs that implements the protocol itself.
-func (o *handlerOptions) runProgram(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	program, err := o.build(ctx, c, p)
-	return lambda.Config{Command: []string{program}, Dir: filepath.Dir(program), Handler: p.Entrypoint}, err
 }
 
 // handedOn is the variables NAME=VALUE that an option names for handlers. One without a
@@ -243,7 +233,7 @@ func (c *app) startLambda(ctx context.Context, p *project.Project, o *handlerOpt
 	if !project.KnownLanguage(p.Language) {
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
 	}
-	if !runsHere(p) {
+	if !build.RunsHere(p) {
 		return withHint(fmt.Errorf("cfn cannot start handlers in %s: it runs handlers in Go, Python, TypeScript and Java, and programs for the provided runtimes", p.Language),
 			"start them yourself, for example with sam local start-lambda; cfn test and cfn invoke then call them at http://%s, or at --endpoint URL", lambda.DefaultAddress)
 	}
@@ -317,11 +307,10 @@ func (c *app) watch(ctx context.Context, p *project.Project, o *handlerOptions, 
 	if !on {
 		return nil
 	}
-	language := languageOf(p.Language)
-	if language.watch == nil {
+	config, known := c.tools().Watch(p, build.Options{Debug: o.debug})
+	if !known {
 		return fmt.Errorf("--watch requires a Go project: cfn cannot build handlers in %s", p.Language)
 	}
-	config := language.watch(o, c, p)
 	config.Renew = functions
 	config.Report = func(b lambda.Build) {
 		if b.Err != nil {

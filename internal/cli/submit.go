@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/codegen"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -39,7 +40,7 @@ type submitOptions struct {
 type packageOptions struct {
 	role, archive, bucket, regions string
 	noRole                         bool
-	build                          archiveOptions
+	build                          build.PackageOptions
 	timeout                        time.Duration
 }
 
@@ -103,7 +104,7 @@ func (o *packageOptions) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.bucket, "s3-bucket", "", "upload to the bucket `NAME` instead of the bucket of the managed upload stack")
 	flags.DurationVar(&o.timeout, "timeout", submit.DefaultTimeout, "stop waiting after `DURATION`, such as 90s or 2h")
 	flags.StringVar(&o.regions, "regions", "", "register in each of the regions `A,B,…`")
-	o.build.flags(flags)
+	archiveFlags(flags, &o.build)
 	annotate(flags, addition, "package", "s3-bucket", "timeout", "regions")
 }
 

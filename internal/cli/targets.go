@@ -102,7 +102,7 @@ func (c *app) publishedSchemas(ctx context.Context) string {
 		cmd.Dir, cmd.Env, cmd.WaitDelay = c.projectDir(), c.Environ, time.Second
 		lambda.EndWithDescendants(cmd)
 		out, err := cmd.Output()
-		if folder := strings.TrimSpace(string(out)); err == nil && folder != "" && exists(folder) {
+		if folder := strings.TrimSpace(string(out)); err == nil && folder != "" && files.Exists(folder) {
 			return folder
 		}
 	}

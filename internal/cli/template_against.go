@@ -15,6 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
@@ -224,5 +225,5 @@ func whyHint(why string) string {
 	if why == "" {
 		return ""
 	}
-	return "the template says why: " + flat(why)
+	return "the template says why: " + words.Flat(why)
 }

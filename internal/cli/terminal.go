@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // screenText writes texts so that a terminal only displays them. Names, messages and logs come
@@ -37,7 +36,7 @@ func (p *screenText) Write(text []byte) (int, error) {
 		p.rest = append(p.rest, whole[len(whole)-cut:]...)
 		whole = whole[:len(whole)-cut]
 	}
-	return p.pass(visible(string(whole)), len(text))
+	return p.pass(words.Visible(string(whole)), len(text))
 }
 
 // pass writes the text and counts it as the n bytes that the caller gave.
@@ -72,41 +71,4 @@ func incomplete(text []byte) int {
 		}
 	}
 	return 0
-}
-
-// visible is a text with everything spelled out that a terminal would obey. Tabs and line
-// breaks remain; bytes that are no UTF-8 become U+FFFD.
-func visible(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for i, r := range text { // ranging makes U+FFFD of bytes that are no UTF-8
-		switch {
-		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
-			b.WriteRune(r)
-		case obeyed(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// obeyed reports whether a terminal obeys the character, or hides text for it, rather than
-// showing it: the controls of C0 and C1, and the marks of direction.
-func obeyed(r rune) bool {
-	switch {
-	case r == '\n', r == '\t':
-		return false
-	case unicode.IsControl(r), r == '\u061C', r == '\u200E', r == '\u200F', r == '\u2028', r == '\u2029':
-		return true
-	}
-	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
-}
-
-// oneLine is a text that stays on its line.
-func oneLine(text string) string {
-	return strings.NewReplacer("\r\n", " ", "\n", " ").Replace(text)
 }

@@ -11,28 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
-
-func TestVisible(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain ä 漢\tx\n":        "plain ä 漢\tx\n",
-		"\x1b]0;title\x07":      `\u001b]0;title\u0007`,
-		"\u009b2J":              `\u009b2J`,
-		"100%\rdone":            `100%\u000ddone`,
-		"line\r\nline\r\n":      "line\r\nline\r\n",
-		"a\u202egnp.exe\u2066b": `a\u202egnp.exe\u2066b`,
-		"\x9b2J\xff":            "\uFFFD2J\uFFFD",
-		"back\x08\x7f":          `back\u0008\u007f`,
-		`{"a": "` + "\u009b\"}": `{"a": "\u009b"}`,
-	} {
-		if got := visible(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
-	}
-}
 
 // TestScreenTextInPieces: a character that comes in several writes is the same character.
 func TestScreenTextInPieces(t *testing.T) {
@@ -45,7 +27,7 @@ func TestScreenTextInPieces(t *testing.T) {
 			}
 		}
 		w.end()
-		if got := out.String(); strings.IndexFunc(got, obeyed) >= 0 || !utf8.ValidString(got) || strings.TrimRight(got, "\uFFFD") != strings.TrimRight(visible(text), "\uFFFD") {
+		if got := out.String(); words.Visible(got) != got || strings.TrimRight(got, "\uFFFD") != strings.TrimRight(words.Visible(text), "\uFFFD") {
 			t.Errorf("%q in pieces is %q", text, got)
 		}
 	}
@@ -133,7 +115,7 @@ func TestTerminal(t *testing.T) {
 				stdout = "" // for programs
 			}
 			for name, text := range map[string]string{"stdout": stdout, "stderr": stderr} {
-				if strings.IndexFunc(text, obeyed) >= 0 || !utf8.ValidString(text) {
+				if words.Visible(text) != text {
 					t.Errorf("cfn %q, terminal %t: %s has\n%q", args, watched, name, text)
 				}
 			}

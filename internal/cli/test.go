@@ -319,7 +319,7 @@ func (c *app) readTypeConfiguration(name string, kind schema.Kind, problems *dia
 			return nil, nil
 		}
 		path = project.TypeConfigurationFile(home)
-	} else if !exists(path) {
+	} else if !files.Exists(path) {
 		return nil, fmt.Errorf("type configuration file %s does not exist", name)
 	}
 	configuration, found, err := project.TypeConfiguration(path, c.shown(path), kind)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
@@ -80,7 +81,7 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 	switch {
 	case opts.record != "" && opts.replayHTTP != "":
 		return usagef("options --record and --replay-http cannot be combined")
-	case opts.endpoint != "" || !runsHere(p):
+	case opts.endpoint != "" || !build.RunsHere(p):
 		return withHint(errors.New("cfn can record and replay network calls only of handlers that it starts"), "remove --endpoint")
 	case opts.parallel > 1:
 		return usagef("option --parallel: not allowed with --record or --replay-http, which run the sets one after the other")
@@ -147,7 +148,7 @@ func (c *app) testRedactor(config *contract.Config) *invoke.Redactor {
 // shares its redactor with the run. The result closes it.
 func (c *app) openProxy(opts *testOptions, p *project.Project, aws *invoke.AWS, config *contract.Config) (stop func(), err error) {
 	config.Redactor = c.testRedactor(config)
-	here := opts.endpoint == "" && runsHere(p)
+	here := opts.endpoint == "" && build.RunsHere(p)
 	if opts.tape == nil && (!opts.faults || !here) {
 		return func() {}, nil
 	}

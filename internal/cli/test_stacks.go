@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -176,7 +177,7 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	if err := opts.sandbox.serve(c, c.projectDir(), &config.Config); err != nil {
 		return nil, nil, err
 	}
-	what := packageOptions{noRole: true, build: archiveOptions{noBuild: opts.noBuild, arch: x86}, timeout: opts.timeout}
+	what := packageOptions{noRole: true, build: build.PackageOptions{NoBuild: opts.noBuild, Arch: build.X86}, timeout: opts.timeout}
 	request, _, err := what.extension(ctx, c)
 	if err != nil {
 		return nil, nil, err

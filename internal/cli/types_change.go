@@ -17,7 +17,9 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
 	"github.com/formwork-dev/formwork/internal/running/registry"
 )
@@ -92,7 +94,7 @@ func (c *app) showRegistration(ctx context.Context, opts *typesOptions, token st
 
 func (c *app) listRegistrations(ctx context.Context, opts *typesOptions, args []string, status types.RegistrationStatus) error {
 	var of *submit.Reference
-	if len(args) == 1 || exists(filepath.Join(c.projectDir(), project.SettingsFile)) {
+	if len(args) == 1 || files.Exists(filepath.Join(c.projectDir(), project.SettingsFile)) {
 		ref, err := c.typeReference(args, opts.kind)
 		if err != nil {
 			return err
@@ -347,9 +349,9 @@ func (c *app) scrubbed(err error) error {
 		return err
 	}
 	clean := errors.New(c.log.Scrub(downstream.err.Error()))
-	var hinted *hintedError
+	var hinted *diag.Hinted
 	if errors.As(err, &hinted) {
-		return &downstreamError{withHint(clean, "%s", hinted.hint)}
+		return &downstreamError{withHint(clean, "%s", hinted.Hint)}
 	}
 	return &downstreamError{clean}
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/authoring/build"
 )
 
 // typeScriptProject writes a project whose "compiler" is a package of the test that copies sources,
@@ -148,20 +148,6 @@ func TestTypeScriptFailures(t *testing.T) {
 	if code, text := run("invoke", "resource", "READ", "request.json"); code == 0 || !strings.Contains(text, "the project has no file package.json") {
 		t.Errorf("no package.json: %d\n%s", code, text)
 	}
-	for output, want := range map[string]string{
-		"npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync": "run npm install",
-		"npm error code ERESOLVE":                                    "legacy-peer-deps",
-		"npm error code ETARGET\nnpm error notarget No matching":     "check the name and the version",
-		"npm error gyp ERR! find Python":                             "C++ compiler",
-		"npm error code EBADENGINE\nnpm error Unsupported engine":    "does not support this Node.js",
-		"npm error code E401":                                        "npm login",
-		"npm error request to https://x failed, reason: ENOTFOUND x": "npm reached no registry",
-	} {
-		var hinted *hintedError
-		if err := npmError("ci", io.EOF, output); !errors.As(err, &hinted) || !strings.Contains(hinted.hint, want) {
-			t.Errorf("%s: %v, want the hint %q", output, err, want)
-		}
-	}
 }
 
 // TestTypeScriptLockfile: a lockfile that lacks a library does not keep the handlers from running, and is not changed.
@@ -298,16 +284,16 @@ func TestTypeScriptArchitectures(t *testing.T) {
 	}
 
 	require(map[string]string{"compiled": ""})
-	foreign, own := arm, x86
-	if arm.here() {
+	foreign, own := build.ARM, build.X86
+	if build.ARM.Here() {
 		foreign, own = own, foreign
 	}
-	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", foreign.name); code == 0 ||
-		!strings.Contains(errs, "addon.node was compiled for this machine and does not run in Lambda (Linux on "+foreign.title+")") {
+	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", foreign.Name); code == 0 ||
+		!strings.Contains(errs, "addon.node was compiled for this machine and does not run in Lambda (Linux on "+foreign.Title+")") {
 		t.Errorf("compiled here: %d\n%s", code, errs)
 	}
-	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", own.name); (code == 0) != own.here() {
-		t.Errorf("compiled here for %s: %d\n%s", own.name, code, errs)
+	if code, _, errs := runIn(t.Context(), dir, environ, "package", "--arch", own.Name); (code == 0) != own.Here() {
+		t.Errorf("compiled here for %s: %d\n%s", own.Name, code, errs)
 	}
 }
 
@@ -341,22 +327,6 @@ func TestTypeScriptExample(t *testing.T) {
 	}
 	if code, _, errs := runIn(t.Context(), dir, environ, "generate", "--check"); code != 0 {
 		t.Errorf("the generated files of the example are stale: %s", errs)
-	}
-}
-
-// TestTypeScriptAdvice: the cause that comes first is named, not what follows from it.
-func TestTypeScriptAdvice(t *testing.T) {
-	sdk := "node_modules/x/dist/proxy.d.ts(2,26): error TS2307: Cannot find module 'aws-sdk' or its corresponding type declarations.\n"
-	for output, want := range map[string]string{
-		"../../tsconfig.json(2,16): error TS6053: File '@tsconfig/node12/tsconfig.json' not found.\n" + sdk:                                                                                          "the repository has a package.json of its own, whose packages are not installed: npm install --prefix ../..",
-		"node_modules/@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib/dist/interface.d.ts(30,11): error TS2430: Interface 'Integer' incorrectly extends interface 'BigInt'.\n": `version 1.0.6 of the official library does not compile with this version of TypeScript: set it to "1.0.5" in package.json, and run npm install`,
-		sdk: "the official library needs version 2 of aws-sdk: npm install aws-sdk@2",
-		"tsconfig.json(2,16): error TS6053: File 'x' not found.\n": "",
-		"src/handlers.ts(1,1): error TS1005: ';' expected.\n":      "",
-	} {
-		if got := typeScriptAdvice([]byte(output)); got != want {
-			t.Errorf("%s: %q, want %q", output, got, want)
-		}
 	}
 }
 

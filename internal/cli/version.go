@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what "cfn version" shows. Commit and Time are "" for a build outside a repository.
-type build struct {
+// versionInfo is what "cfn version" shows. Commit and Time are "" for a build outside a repository.
+type versionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
 	Time     string `json:"time,omitempty"` // of the commit, RFC 3339
@@ -31,7 +31,7 @@ Exit code: 0.`,
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(*cobra.Command, []string) error {
 			info, _ := debug.ReadBuildInfo()
-			b := newBuild(c.Version, info)
+			b := newVersionInfo(c.Version, info)
 			if c.format == "json" {
 				return c.printJSON(b)
 			}
@@ -47,9 +47,9 @@ Exit code: 0.`,
 	return cmd
 }
 
-// newBuild reads what the Go command noted of the build; info may be nil.
-func newBuild(version string, info *debug.BuildInfo) *build {
-	b := &build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// newVersionInfo reads what the Go command noted of the build; info may be nil.
+func newVersionInfo(version string, info *debug.BuildInfo) *versionInfo {
+	b := &versionInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
 		return b
 	}
@@ -67,7 +67,7 @@ func newBuild(version string, info *debug.BuildInfo) *build {
 }
 
 // commit is the commit as one text.
-func (b *build) commit() string {
+func (b *versionInfo) commit() string {
 	text := b.Commit
 	if b.Modified {
 		text += " with changes"

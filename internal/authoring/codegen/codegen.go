@@ -35,7 +35,7 @@ type Input struct {
 	// SchemaFile is the path of the schema in the project; empty means the usual name.
 	SchemaFile string
 
-	// Language is that of the settings, such as "go" or "python312". Empty stands for one without
+	// Language is that of the settings, such as "go" or "python312". Empty means one without
 	// a generator: role and documentation only.
 	Language string
 

@@ -93,7 +93,7 @@ func (j *java) identifierMethod(name string, ids []javaIdentifier) {
 	j.printf("        return identifier.length() == %d ? identifier : null;\n    }\n", len(ids))
 }
 
-// targetMethods writes what the library asks of a hook's target.
+// targetMethods writes the methods that the library requires of a hook's target.
 func (j *java) targetMethods(c *javaClass) {
 	ignore, boolean := "@"+j.imported("com.fasterxml.jackson.annotation.JsonIgnore"), j.imported("java.lang.Boolean")
 	j.printf("\n    %s\n    public %s targetSchemaJSONObject() {\n        if (targetSchema == null) {\n            targetSchema = loadSchema(%s);\n        }\n        return targetSchema;\n    }\n",

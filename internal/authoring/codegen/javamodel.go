@@ -28,7 +28,7 @@ const (
 	javaPlain    javaKind = iota
 	javaResource          // the name of the type and its identifiers
 	javaHook              // the name of the type
-	javaTarget            // what the library asks of the target of a hook
+	javaTarget            // what the library requires of the target of a hook
 )
 
 // javaModels writes the classes of one schema into a package, a file each. Names of classes, fields and

@@ -18,7 +18,7 @@ type cursor struct {
 	array     bool             // it is an array
 	key       bool             // a key is typed, not a value
 	name      string           // of a value its key or index; of a key the typed text
-	others    []string         // the keys, or the strings, that stand in the container beside it
+	others    []string         // the keys, or the strings, beside it in the same container
 
 	// The existing text: text is the typed text before the cursor, decoded. A proposal
 	// replaces the range from start to end, including quotes.

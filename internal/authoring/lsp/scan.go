@@ -136,7 +136,7 @@ func wordEnd(text string, start int) int {
 	return max(i, min(start+1, len(text)))
 }
 
-// decodeString is the text between the quotes, as far as it can be decoded.
+// decodeString is the text between the quotes; what cannot be decoded is left out.
 func decodeString(literal string) string {
 	inner := strings.TrimPrefix(literal, `"`)
 	if n := len(inner); n > 0 && inner[n-1] == '"' && len(literal) > 1 {

@@ -314,7 +314,7 @@ func (s *substitution) isVariable(piece string) bool {
 	return false
 }
 
-// inline returns what stands in the text for a name: another name, or the value itself.
+// inline returns what replaces a name in the text: another name, or the value itself.
 func (s *substitution) inline(name string, at diag.Range) (string, bool) {
 	w := s.w
 	value := w.parameters[name]

@@ -12,7 +12,7 @@ import (
 // "/properties/Tags/*/Key".
 //
 // Published schemas spell paths in more ways than the specification has. Tokens are the
-// canonical spelling: "*" wherever an array or a map is crossed, also if the text omits it; no
+// canonical spelling: "*" wherever an array or a map is crossed, even if the text omits it; no
 // inner "properties" or "items" that are keywords rather than names; a missing "/properties"
 // or leading slash added. A path to an unknown property is kept as written; a path outside of
 // the properties has no Tokens and matches nothing in a model.

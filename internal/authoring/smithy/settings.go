@@ -31,7 +31,7 @@ type Settings struct {
 	DefaultTimestampFormat          string // "" means "date-time"
 	UseIntegerType                  bool
 	SupportNonNumericFloats         bool
-	EnumStrategy                    string // "enum", also if "", or "oneOf"
+	EnumStrategy                    string // "enum" (the default, ""), or "oneOf"
 	AddReferenceDescriptions        bool
 	UseInlineMaps                   bool
 	DisableIntEnums                 bool

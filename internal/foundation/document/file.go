@@ -94,3 +94,12 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// ReadOptional is [ReadFile] for a file that may be missing: it is empty then.
+func ReadOptional(path string, most int64) ([]byte, error) {
+	data, err := ReadFile(path, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}

@@ -198,7 +198,7 @@ func (p *parser) unexpected(wanted string) {
 	hint := ""
 	switch r {
 	case '\'':
-		hint = `strings stand in double quotes: "…"`
+		hint = `strings need double quotes: "…"`
 	case '/', '#':
 		hint = "JSON has no comments"
 	}

@@ -365,7 +365,7 @@ func (c *yamlReader) alias(n *yaml.Node, depth int) *Value {
 	}
 	target, read := c.anchored[n.Alias]
 	if target == nil {
-		message := fmt.Sprintf("*%s stands inside of what it stands for", n.Value)
+		message := fmt.Sprintf("*%s refers to a node that contains it", n.Value)
 		if !read {
 			message = fmt.Sprintf("*%s stands for something that cannot be read", n.Value)
 		}

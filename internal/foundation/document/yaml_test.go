@@ -138,7 +138,7 @@ func TestParseYAMLProblems(t *testing.T) {
 			"f:1:17: document/tag: the tag !!set has no equivalent in JSON|f:1:34: document/tag: the tag !!int does not match the value|" +
 			"f:1:43: document/tag: the tag !!int does not match the value|f:1:55: document/tag: the tag !!bool does not match the value|" +
 			"f:1:58: document/tag: the tag x has no equivalent in JSON|f:1:67: document/tag: the tag !!map has no equivalent in JSON"},
-		{"cycle", "a: &a [1, *a]", "f:1:11: document/alias: *a stands inside of what it stands for"},
+		{"cycle", "a: &a [1, *a]", "f:1:11: document/alias: *a refers to a node that contains it"},
 		{"unknown alias", "a: *b", "f:1:4: document/syntax: undefined anchor &b"},
 		{"merge of no mapping", "<<: [1]", "f:1:1: document/merge: << merges mappings, not a value of type number"},
 		{"two documents", "a: b\n---\nc: d\n", "f:2:1: document/several-documents: a second document starts here; a file can contain only one"},
@@ -169,7 +169,7 @@ func TestParseYAMLProblems(t *testing.T) {
 		{"version", "%YAML 3.0\n---\n", "f:1:1: document/syntax: the YAML version of the document is not 1.1 or 1.2"},
 		{"tag prefix", "a: !x!y z\n", "f:1:4: document/syntax: the tag has a prefix that is not declared"},
 		{"not UTF-8", "a: b\nc: \xff\n", "f:2:4: document/syntax: byte 0xFF is not UTF-8"},
-		{"control character", "a: \x00", "f:1:4: document/syntax: the control character U+0000 stands in the text"},
+		{"control character", "a: \x00", "f:1:4: document/syntax: the text contains the control character U+0000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, problems := ParseYAML("f", []byte(tt.input), Limits{})

@@ -114,13 +114,13 @@ func (t *yamlText) unreadable() (at int, what string) {
 			case r == utf8.RuneError && size == 1:
 				return i, fmt.Sprintf("byte 0x%02X is not UTF-8", c)
 			case r == 0xFFFE || r == 0xFFFF:
-				return i, fmt.Sprintf("the character U+%04X stands in the text", r)
+				return i, fmt.Sprintf("the text contains the character U+%04X", r)
 			}
 			i += size
 			continue
 		}
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return i, fmt.Sprintf("the control character U+%04X stands in the text", c)
+			return i, fmt.Sprintf("the text contains the control character U+%04X", c)
 		}
 		i++
 	}

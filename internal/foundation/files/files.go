@@ -212,3 +212,9 @@ func Pattern(path string) string {
 }
 
 var patternEscapes = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// Exists reports whether there is a file or folder, or a link that leads to one.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

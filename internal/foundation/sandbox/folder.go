@@ -20,31 +20,31 @@ import (
 type Folder struct {
 	Tmp, Home string
 
-	shelf *shelf
-	name  string
+	parent *programFolder
+	name   string
 }
 
-// A shelf is the folder of this program with those of its processes. The file lock in it is locked
+// A programFolder is the folder of this program with those of its processes. The file lock in it is locked
 // as long as the program runs.
-type shelf struct {
+type programFolder struct {
 	dir  string
 	lock *os.File
 	uses int
 }
 
 const (
-	shelfPrefix = "program-"
-	lockName    = "lock"
+	folderPrefix = "program-"
+	lockName     = "lock"
 )
 
-// unlocked is how old a shelf without a lock must be before it is removed: its program has not
+// unlocked is how old a program folder without a lock must be before it is removed: its program has not
 // locked it yet, or was killed before it could.
 const unlocked = time.Hour
 
 var (
-	shelves   = map[string]*shelf{} // by base
-	shelvesMu sync.Mutex
-	shelfName = lazyregexp.New(`^` + shelfPrefix + `[0-9]+$`)
+	folders    = map[string]*programFolder{} // by base
+	foldersMu  sync.Mutex
+	folderName = lazyregexp.New(`^` + folderPrefix + `[0-9]+$`)
 )
 
 // Base is where folders of processes are by default: below the folder for temporary files, and
@@ -57,19 +57,19 @@ func NewFolder(base string) (*Folder, error) {
 	if base == "" {
 		base = Base()
 	}
-	shelvesMu.Lock()
-	defer shelvesMu.Unlock()
-	s := shelves[base]
+	foldersMu.Lock()
+	defer foldersMu.Unlock()
+	s := folders[base]
 	if s == nil {
 		var err error
-		if s, err = newShelf(base); err != nil {
+		if s, err = newProgramFolder(base); err != nil {
 			return nil, fmt.Errorf("make a folder for the process: %w", err)
 		}
-		shelves[base] = s
+		folders[base] = s
 	}
 	dir, err := os.MkdirTemp(s.dir, "")
 	if err == nil {
-		f := &Folder{Tmp: filepath.Join(dir, "tmp"), Home: filepath.Join(dir, "home"), shelf: s, name: filepath.Base(dir)}
+		f := &Folder{Tmp: filepath.Join(dir, "tmp"), Home: filepath.Join(dir, "home"), parent: s, name: filepath.Base(dir)}
 		if err = errors.Join(os.Mkdir(f.Tmp, 0o700), os.Mkdir(f.Home, 0o700)); err == nil {
 			s.uses++
 			return f, nil
@@ -84,11 +84,11 @@ func NewFolder(base string) (*Folder, error) {
 
 // Remove removes the folder and nothing else, whatever the process has done with it.
 func (f *Folder) Remove() error {
-	err := files.RemoveAll(f.shelf.dir, f.name)
-	shelvesMu.Lock()
-	defer shelvesMu.Unlock()
-	if f.shelf.uses--; f.shelf.uses == 0 {
-		f.shelf.close(filepath.Dir(f.shelf.dir))
+	err := files.RemoveAll(f.parent.dir, f.name)
+	foldersMu.Lock()
+	defer foldersMu.Unlock()
+	if f.parent.uses--; f.parent.uses == 0 {
+		f.parent.close(filepath.Dir(f.parent.dir))
 	}
 	return err
 }
@@ -133,31 +133,31 @@ func JavaProperty(name, value string) string {
 	return `"` + option + `"`
 }
 
-// newShelf makes the folder of this program and locks it.
-func newShelf(base string) (*shelf, error) {
+// newProgramFolder makes the folder of this program and locks it.
+func newProgramFolder(base string) (*programFolder, error) {
 	for range 10 { // another program may remove the base meanwhile, because it is empty
 		if err := ownFolder(base); err != nil {
 			return nil, err
 		}
 		sweep(base)
-		dir, err := os.MkdirTemp(base, shelfPrefix)
+		dir, err := os.MkdirTemp(base, folderPrefix)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		lock, err := lockShelf(dir)
+		lock, err := lockProgramFolder(dir)
 		if err != nil {
 			return nil, errors.Join(err, files.RemoveTemp(dir))
 		}
-		return &shelf{dir: dir, lock: lock}, nil
+		return &programFolder{dir: dir, lock: lock}, nil
 	}
 	return nil, fmt.Errorf("%s does not last", base)
 }
 
-// lockShelf creates the lock, which others see only when it is locked.
-func lockShelf(dir string) (*os.File, error) {
+// lockProgramFolder creates the lock, which others see only when it is locked.
+func lockProgramFolder(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	file, err := createRenamable(path + ".new")
 	if err != nil {
@@ -174,9 +174,9 @@ func lockShelf(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// close removes an empty shelf, and the base if it is empty then. The caller holds shelvesMu.
-func (s *shelf) close(base string) {
-	delete(shelves, base)
+// close removes an empty program folder, and the base if it is empty then. The caller holds foldersMu.
+func (s *programFolder) close(base string) {
+	delete(folders, base)
 	_ = s.lock.Close()          // before the removal: Windows does not remove open files
 	_ = files.RemoveTemp(s.dir) // the next program removes what is left
 	_ = os.Remove(base)         // fails if it is not empty
@@ -201,20 +201,20 @@ func ownFolder(path string) error {
 	return nil
 }
 
-// sweep removes what programs have left that were killed. A shelf that cannot be removed stays.
+// sweep removes what programs have left that were killed. A program folder that cannot be removed stays.
 func sweep(base string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
-		if entry.IsDir() && shelfName.MatchString(entry.Name()) && abandoned(filepath.Join(base, entry.Name())) {
+		if entry.IsDir() && folderName.MatchString(entry.Name()) && abandoned(filepath.Join(base, entry.Name())) {
 			_ = files.RemoveAll(base, entry.Name()) // tried again by the next program
 		}
 	}
 }
 
-// abandoned reports whether the program of a shelf has ended.
+// abandoned reports whether the program of a program folder has ended.
 func abandoned(dir string) bool {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err == nil {

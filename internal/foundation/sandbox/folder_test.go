@@ -58,7 +58,7 @@ func TestFoldersArePrivateAndRemoved(t *testing.T) {
 func TestFoldersOfKilledProgramsAreSwept(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	old := time.Now().Add(-2 * time.Hour)
-	shelf := func(name string, lock bool, changed time.Time) string {
+	programFolder := func(name string, lock bool, changed time.Time) string {
 		t.Helper()
 		dir := filepath.Join(base, name)
 		if err := os.MkdirAll(filepath.Join(dir, "1", "tmp"), 0o700); err != nil {
@@ -77,8 +77,8 @@ func TestFoldersOfKilledProgramsAreSwept(t *testing.T) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	killed, unlocked := shelf("program-1", true, time.Now()), shelf("program-2", false, old)
-	starting, other := shelf("program-3", false, time.Now()), shelf("else", true, old)
+	killed, unlocked := programFolder("program-1", true, time.Now()), programFolder("program-2", false, old)
+	starting, other := programFolder("program-3", false, time.Now()), programFolder("else", true, old)
 	folder, err := sandbox.NewFolder(base)
 	if err != nil {
 		t.Fatal(err)

@@ -156,7 +156,7 @@ func ParseGrant(text, dir string) (Grant, error) {
 	return g, nil
 }
 
-// Limits of the processes of one sandbox, as at Lambda.
+// Limits of the processes of one sandbox, as on Lambda.
 const (
 	DefaultTmpMB = 512
 	MaxProcesses = 1024 // with threads

@@ -71,7 +71,7 @@ func explain(err error) string {
 type first struct {
 	cmd     *exec.Cmd
 	report  *os.File // what it says
-	order   *os.File // what it is told
+	order   *os.File // its instructions
 	control *Control // nil without control groups
 	network bool     // it has one of its own
 }

@@ -271,7 +271,7 @@ func (d *dispatcher) begin(held tenure, row wakeup) {
 		ctx, leave := held.during(d.working)
 		defer leave()
 		if before != nil {
-			<-before // also if this lease is lost meanwhile: the run after this one waits for it
+			<-before // even if this lease is lost meanwhile: the run after this one waits for it
 		}
 		out := outcome{wakeup: row, node: held.node, done: done}
 		if ctx.Err() != nil {

@@ -208,7 +208,7 @@ func endWriting(conn net.Conn) {
 		_ = half.CloseWrite() // the peer may have left
 		return
 	}
-	_ = conn.Close() // it cannot be told otherwise
+	_ = conn.Close() // there is no other way to end it
 }
 
 type tunnelKey struct{}

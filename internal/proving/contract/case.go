@@ -244,7 +244,7 @@ var resourceCases = []Case{
 }
 
 // skipUnlessIdentifierIsCreateOnly leaves out the same cases as the official suite does:
-// it takes an identifier for writable if it is create-only, also if it is read-only.
+// it takes an identifier for writable if it is create-only, even if it is read-only.
 func skipUnlessIdentifierIsCreateOnly(s *schema.Schema) string {
 	for _, path := range s.PrimaryIdentifier {
 		if !s.IsCreateOnly(path.Tokens) {

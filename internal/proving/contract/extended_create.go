@@ -309,7 +309,7 @@ func typeConfiguration(_ context.Context, r *run) error {
 	return r.violation(clauseText("configuration.schema"), "the type configuration breaks its schema: %s", violations[0])
 }
 
-// ofReference reports whether a configuration violates what its schema asks of a dynamic reference:
+// ofReference reports whether a configuration violates what its schema requires of a dynamic reference:
 // handlers get the value that it stands for.
 func ofReference(s *schema.Schema, v schema.Violation) bool {
 	return slices.Contains([]string{"pattern", "minLength", "maxLength"}, v.Keyword) && s.IsReference(v.Pointer)

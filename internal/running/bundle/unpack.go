@@ -90,7 +90,7 @@ func unpackJar(root *os.Root, name string, jar io.ReaderAt, size int64) error {
 	return nil
 }
 
-// unpackFile writes one file. It is read-only afterwards, as at Lambda.
+// unpackFile writes one file. It is read-only afterwards, as on Lambda.
 func unpackFile(ctx context.Context, root *os.Root, file *zip.File, program bool) error {
 	name := filepath.FromSlash(file.Name)
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

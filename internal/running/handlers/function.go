@@ -151,7 +151,7 @@ func (p *Pool) Probe(ctx context.Context, spec bundle.Spec) error {
 	return err
 }
 
-// functionName is the name of the function at Lambda, the same for all versions of a type.
+// functionName is the name of the function on Lambda, the same for all versions of a type.
 // Names that are too long end in a part of their hash.
 func functionName(spec bundle.Spec) string {
 	const longest = 64

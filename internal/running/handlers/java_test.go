@@ -28,7 +28,7 @@ public class Reply {
 `
 
 // TestJava runs a package with a jar that Maven would have built: it stays a jar, and its signature, which
-// does not fit any more, is ignored as at Lambda.
+// does not fit any more, is ignored as on Lambda.
 func TestJava(t *testing.T) {
 	archive := javaPackage(t, "Reply", javaReply)
 	t.Parallel()

@@ -52,7 +52,7 @@ var namedForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 // IsFunctionName reports whether a function may have the name.
 func IsFunctionName(name string) bool { return namedForm.MatchString(name) }
 
-// FunctionLogGroup is the log group of a function, here and at Lambda.
+// FunctionLogGroup is the log group of a function, here and on Lambda.
 func FunctionLogGroup(name string) string { return "/aws/lambda/" + name }
 
 // ParseAllNamed reads functions as ParseNamed does. No two have the same name.

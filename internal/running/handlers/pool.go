@@ -521,7 +521,7 @@ const leastMemory = 512
 // function describes a handler to package lambda.
 func (p *Pool) function(spec bundle.Spec, code *bundle.Code, program lambda.Program, hide *secrets) lambda.Config {
 	env := slices.Concat(program.Env, p.config.Env)
-	env = append(env, "PYTHONDONTWRITEBYTECODE=1") // the code is as read-only as at Lambda
+	env = append(env, "PYTHONDONTWRITEBYTECODE=1") // the code is as read-only as on Lambda
 	if p.config.Endpoint != nil {
 		if url := p.config.Endpoint(); url != "" {
 			env = append(env, "AWS_ENDPOINT_URL="+url)

@@ -168,7 +168,7 @@ func fewFiles(pid int) {
 	limit := unix.Rlimit{Cur: sandbox.MaxOpenFiles, Max: sandbox.MaxOpenFiles}
 	var now unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && now.Max > limit.Max {
-		_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil) // without it, the handler has more than at Lambda
+		_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil) // without it, the handler has more than on Lambda
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *Services) Sessions() *Sessions {
 }
 
 // ForEnvironment returns what a handler finds in its environment: a session with the name of
-// its function, as at Lambda.
+// its function, as on Lambda.
 func (s *Sessions) ForEnvironment(ctx context.Context, place awswire.Place, role, name string) (aws.Credentials, error) {
 	if s.services.config.Keys == nil {
 		return unchecked(place), nil

@@ -38,7 +38,7 @@ var responseNode []byte
 var responsePython []byte
 
 // Inline returns the zip file for code in a template: the source, with the module for custom
-// resources beside it as at Lambda.
+// resources beside it as on Lambda.
 func Inline(runtime, source string) ([]byte, error) {
 	files := map[string][]byte{}
 	switch {

@@ -14,7 +14,7 @@ const Name = "formwork-sandbox"
 
 // The file descriptors of the first process, beside the standard ones.
 const (
-	// ReportFD is where the first process reports what became of the process.
+	// ReportFD is where the first process reports how the process ended.
 	ReportFD = 3
 	// OrdersFD is the socket where it reads its orders from; its end is the end of the sandbox.
 	OrdersFD = 4

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
@@ -31,19 +32,17 @@ const typeScriptDir = ".formwork/typescript"
 
 const packageFile = "package.json"
 
-func typeScriptHandlers(project.InitConfig) string { return "src/handlers.ts" }
-
 // runTypeScript is how handlers in TypeScript run: the project is their folder, with the libraries in
 // node_modules and the compiled sources in dist.
-func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	b, err := c.buildTypeScript(ctx, p, o.noBuild)
+func (t *Tools) runTypeScript(ctx context.Context, p *project.Project, o Options) (lambda.Config, error) {
+	b, err := t.buildTypeScript(ctx, p, o.NoBuild)
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	c.noteRuntime(p, b.program.Note)
+	t.noteRuntime(p, b.program.Note)
 	command := slices.Insert(slices.Clone(b.program.Command), 1, "--enable-source-maps") // traces name the sources
-	if o.debugger != nil {
-		command = slices.Insert(command, 1, "--inspect-brk="+o.debugger.Address)
+	if o.Debugger != nil {
+		command = slices.Insert(command, 1, "--inspect-brk="+o.Debugger.Address)
 		b.warnOfMap()
 	}
 	runtime := b.program.Runtime
@@ -51,7 +50,7 @@ func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.P
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Dir, Handler: b.program.Handler,
 		Env: append(b.program.Env, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE=1"),
-		// As at Lambda, a slow start goes on in the call.
+		// As on Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
 }
@@ -60,17 +59,17 @@ func (o *handlerOptions) runTypeScript(ctx context.Context, c *app, p *project.P
 func (b *typeScriptBuild) warnOfMap() {
 	module := b.module()
 	if data, err := document.ReadFile(b.p.Path(module), 64<<20); err == nil && !bytes.Contains(data, []byte("//# sourceMappingURL=")) {
-		b.c.notef("warning: %s has no source map: breakpoints in the sources are not met\nhint: set \"sourceMap\": true in tsconfig.json, or pass --sourceMap to tsc in the script build of %s\n",
+		b.t.Note("warning: %s has no source map: breakpoints in the sources are not met\nhint: set \"sourceMap\": true in tsconfig.json, or pass --sourceMap to tsc in the script build of %s\n",
 			b.p.Name(module), b.p.Name(packageFile))
 	}
 }
 
 // watchTypeScript compiles the sources when one changes.
-func watchTypeScript(_ *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+func (t *Tools) watchTypeScript(p *project.Project, _ Options) lambda.WatchConfig {
 	return lambda.WatchConfig{
 		Build: []string{"tsc"}, Dir: p.Dir, Dirs: []string{"src"},
 		Run: func(ctx context.Context, _ []string, _ string) ([]byte, error) {
-			_, err := c.buildTypeScript(ctx, p, false)
+			_, err := t.buildTypeScript(ctx, p, false)
 			if err != nil {
 				return []byte(err.Error() + "\n"), err
 			}
@@ -81,7 +80,7 @@ func watchTypeScript(_ *handlerOptions, c *app, p *project.Project) lambda.Watch
 
 // A typeScriptBuild is a project whose handlers can be started.
 type typeScriptBuild struct {
-	c        *app
+	t        *Tools
 	p        *project.Project
 	program  lambda.Program
 	manifest nodeManifest
@@ -96,16 +95,16 @@ type nodeManifest struct {
 }
 
 // buildTypeScript installs the libraries and compiles the sources, each unless that has been done.
-func (c *app) buildTypeScript(ctx context.Context, p *project.Project, noBuild bool) (*typeScriptBuild, error) {
+func (t *Tools) buildTypeScript(ctx context.Context, p *project.Project, noBuild bool) (*typeScriptBuild, error) {
 	for _, dir := range []string{"src", typeScriptDir} {
 		if err := files.LinkOut(p.Dir, dir); err != nil {
 			return nil, fmt.Errorf("find the handlers: %w", err)
 		}
 	}
-	b := &typeScriptBuild{c: c, p: p}
+	b := &typeScriptBuild{t: t, p: p}
 	data, err := document.ReadFile(p.Path(packageFile), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(fmt.Errorf("the project has no file %s, which names the libraries of its handlers", p.Name(packageFile)), "cfn init %s writes one", p.Language)
+		return nil, diag.WithHint(fmt.Errorf("the project has no file %s, which names the libraries of its handlers", p.Name(packageFile)), "cfn init %s writes one", p.Language)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &b.manifest)
@@ -113,7 +112,7 @@ func (c *app) buildTypeScript(ctx context.Context, p *project.Project, noBuild b
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.Name(packageFile), err)
 	}
-	runtimes := &lambda.Runtimes{Scripts: p.Path(typeScriptDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
+	runtimes := &lambda.Runtimes{Scripts: p.Path(typeScriptDir + "/runtimes"), Getenv: t.Getenv, LookPath: t.lookPath}
 	if b.program, err = runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Dir); err != nil {
 		return nil, runtimeHint(err)
 	}
@@ -143,7 +142,7 @@ func (b *typeScriptBuild) note(name, sum string) error {
 // resolve is the folder of a package as Node.js finds it from the project, "" if it does not.
 func (b *typeScriptBuild) resolve(name string) string {
 	for dir := b.p.Dir; ; dir = filepath.Dir(dir) {
-		if found := filepath.Join(dir, "node_modules", filepath.FromSlash(name)); exists(found) {
+		if found := filepath.Join(dir, "node_modules", filepath.FromSlash(name)); files.Exists(found) {
 			return found
 		}
 		if dir == filepath.Dir(dir) {
@@ -190,7 +189,7 @@ func isTypeScriptSource(name string) bool {
 func (b *typeScriptBuild) module() string {
 	base, _, _ := strings.Cut(path.Base(b.p.Entrypoint), ".")
 	for _, extension := range []string{".js", ".mjs", ".cjs"} {
-		if name := path.Join(path.Dir(b.p.Entrypoint), base) + extension; filepath.IsLocal(name) && exists(b.p.Path(name)) {
+		if name := path.Join(path.Dir(b.p.Entrypoint), base) + extension; filepath.IsLocal(name) && files.Exists(b.p.Path(name)) {
 			return name
 		}
 	}
@@ -212,21 +211,21 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 	case !stale && b.module() != "":
 		return nil
 	case noBuild && b.module() != "":
-		b.c.notef("warning: a source was changed after the handlers were compiled; using %s as it is\n", b.p.Name(b.module()))
+		b.t.Note("warning: a source was changed after the handlers were compiled; using %s as it is\n", b.p.Name(b.module()))
 		return nil
 	case noBuild:
-		return withHint(fmt.Errorf("the handlers are not built: %s does not exist", b.p.Name(module)), "leave out --no-build, and cfn builds them")
+		return diag.WithHint(fmt.Errorf("the handlers are not built: %s does not exist", b.p.Name(module)), "leave out --no-build, and cfn builds them")
 	}
 	if script, custom := b.manifest.Scripts["build"]; custom && !compiles.MatchString(script) {
 		err = b.build(ctx, "npm run build", "npm", "run", "build", "--silent")
-	} else if exists(b.p.Path("tsconfig.json")) {
+	} else if files.Exists(b.p.Path("tsconfig.json")) {
 		compiler := b.resolve("typescript")
 		if compiler == "" {
-			return withHint(errors.New("the compiler of TypeScript is not installed: the project has no package typescript"), "add it: npm install --save-dev typescript@5")
+			return diag.WithHint(errors.New("the compiler of TypeScript is not installed: the project has no package typescript"), "add it: npm install --save-dev typescript@5")
 		}
 		command := []string{b.program.Command[0], filepath.Join(compiler, "bin", "tsc"), "--sourceMap", "--pretty", "false"}
 		if err = b.build(ctx, "tsc", command...); err != nil && onlyInLibraries(err.Error()) {
-			b.c.notef("warning: only declarations of libraries have errors; compiling without checking them\nhint: set \"skipLibCheck\": true in tsconfig.json\n")
+			b.t.Note("warning: only declarations of libraries have errors; compiling without checking them\nhint: set \"skipLibCheck\": true in tsconfig.json\n")
 			err = b.build(ctx, "tsc --skipLibCheck", append(command, "--skipLibCheck")...)
 		}
 	}
@@ -234,7 +233,7 @@ func (b *typeScriptBuild) compile(ctx context.Context, noBuild bool) error {
 		return err
 	}
 	if b.module() == "" {
-		return withHint(fmt.Errorf("the build has not written %s, in which the handlers are expected", b.p.Name(module)),
+		return diag.WithHint(fmt.Errorf("the build has not written %s, in which the handlers are expected", b.p.Name(module)),
 			"let \"rootDir\" and \"outDir\" in tsconfig.json lead there, or change the entrypoint in %s", b.p.Name(project.SettingsFile))
 	}
 	return b.note("built", sum)
@@ -281,7 +280,7 @@ func (b *typeScriptBuild) sharedAdvice(output []byte) string {
 		return ""
 	}
 	for dir := path.Dir(string(found[1])); path.Base(dir) != ".." && dir != "."; dir = path.Dir(dir) {
-		if exists(b.p.Path(dir + "/" + packageFile)) {
+		if files.Exists(b.p.Path(dir + "/" + packageFile)) {
 			return fmt.Sprintf("the project compiles sources of %s, whose packages are not installed: npm install --prefix %s", b.p.Name(dir), b.p.Name(dir))
 		}
 	}
@@ -298,19 +297,19 @@ func onlyInLibraries(output string) bool {
 
 // build runs the command that builds the handlers.
 func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...string) error {
-	program, err := b.c.lookPath(command[0])
+	program, err := b.t.lookPath(command[0])
 	if filepath.IsAbs(command[0]) {
 		program, err = command[0], nil
 	}
 	if err != nil {
-		return withHint(fmt.Errorf("build the handlers: there is no %s in the PATH", command[0]), "install Node.js with npm: https://nodejs.org")
+		return diag.WithHint(fmt.Errorf("build the handlers: there is no %s in the PATH", command[0]), "install Node.js with npm: https://nodejs.org")
 	}
-	own, err := b.c.buildEnviron()
+	own, err := b.t.ToolEnviron()
 	if err != nil {
 		return err
 	}
-	b.c.notef("%s\n", shown)
-	done := b.c.progress("Building the handlers")
+	b.t.Note("%s\n", shown)
+	done := b.t.Doing("Building the handlers")
 	cmd := exec.CommandContext(ctx, program, command[1:]...)
 	cmd.Dir, cmd.Env = b.p.Dir, own
 	lambda.EndWithDescendants(cmd)
@@ -320,9 +319,9 @@ func (b *typeScriptBuild) build(ctx context.Context, shown string, command ...st
 		return ctx.Err()
 	}
 	if err != nil {
-		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		err = &ToolError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
 		if advice := cmp.Or(b.sharedAdvice(output), typeScriptAdvice(output)); advice != "" {
-			return withHint(err, "%s", advice)
+			return diag.WithHint(err, "%s", advice)
 		}
 		return err
 	}

@@ -1,17 +1,16 @@
-package cli
+package build
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -19,7 +18,7 @@ import (
 // A pythonTarget is the Lambda that libraries are installed for.
 type pythonTarget struct {
 	version string // of Python
-	arch    lambdaArch
+	arch    Arch
 }
 
 // pipOptions make pip take wheels for the target only.
@@ -49,7 +48,7 @@ func (t pythonTarget) newSystem() bool {
 // platforms are the tags of wheels that run in Lambda.
 func (t pythonTarget) platforms() []string {
 	tags := []string{"manylinux2014", "manylinux_2_17"}
-	if t.arch == x86 {
+	if t.arch == X86 {
 		tags = append(tags, "manylinux_2_5", "manylinux1")
 	}
 	if t.newSystem() {
@@ -63,8 +62,8 @@ func (t pythonTarget) platforms() []string {
 
 // pipCommand is the command that installs packages into a folder: pip, or uv if it is installed and the
 // interpreter has no pip or the project has a uv.lock. shown is how it is printed.
-func (c *app) pipCommand(ctx context.Context, p *project.Project, python, dir string, work pipWork) (command []string, shown string) {
-	if uv, err := c.lookPath("uv"); err == nil && (exists(p.Path("uv.lock")) || !c.hasPip(ctx, p, python)) {
+func (t *Tools) pipCommand(ctx context.Context, p *project.Project, python, dir string, work pipWork) (command []string, shown string) {
+	if uv, err := t.lookPath("uv"); err == nil && (files.Exists(p.Path("uv.lock")) || !t.hasPip(ctx, p, python)) {
 		command = []string{uv, "pip", "install", "--quiet", "--no-progress", "--color", "never", "--python", python, "--target", dir}
 		if work.target != nil {
 			command = append(command, work.target.uvOptions()...)
@@ -82,14 +81,14 @@ func (c *app) pipCommand(ctx context.Context, p *project.Project, python, dir st
 	return append(command, work.what...), filepath.Base(python) + " -m pip install " + work.shown
 }
 
-func (c *app) hasPip(ctx context.Context, p *project.Project, python string) bool {
-	return c.askPython(ctx, p, python, "", "", "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)") == nil
+func (t *Tools) hasPip(ctx context.Context, p *project.Project, python string) bool {
+	return t.askPython(ctx, p, python, "", "", "import importlib.util, sys; sys.exit(importlib.util.find_spec('pip') is None)") == nil
 }
 
 // askPython runs a short program; search is its PYTHONPATH.
-func (c *app) askPython(ctx context.Context, p *project.Project, python, search, input, program string) error {
+func (t *Tools) askPython(ctx context.Context, p *project.Project, python, search, input, program string) error {
 	cmd := exec.CommandContext(ctx, python, "-c", program)
-	cmd.Dir, cmd.Env, cmd.Stdin = p.Path("src"), append(slices.Clone(c.Environ), "PYTHONPATH="+search), strings.NewReader(input)
+	cmd.Dir, cmd.Env, cmd.Stdin = p.Path("src"), append(slices.Clone(t.Environ), "PYTHONPATH="+search), strings.NewReader(input)
 	lambda.EndWithDescendants(cmd)
 	return cmd.Run()
 }
@@ -130,17 +129,17 @@ for line in sys.stdin.read().replace("\\\n", " ").splitlines():
 // installedLibraries finds the libraries of a project without a package index: those of former
 // requirements that fit, of the interpreter, or of the active virtual environment. dir is the folder of the
 // libraries, "" if the interpreter finds them by itself.
-func (c *app) installedLibraries(ctx context.Context, p *project.Project, python, requirements string) (dir string, ok bool) {
+func (t *Tools) installedLibraries(ctx context.Context, p *project.Project, python, requirements string) (dir string, ok bool) {
 	former, _ := filepath.Glob(filepath.Join(p.Path(pythonDir), "libraries-*"))
 	slices.SortFunc(former, func(a, b string) int { return changed(b).Compare(changed(a)) })
 	candidates := append(former, "")
-	if environment := c.Getenv("VIRTUAL_ENV"); environment != "" {
+	if environment := t.Getenv("VIRTUAL_ENV"); environment != "" {
 		// Those of another version of Python are in a folder of another name.
-		own, _ := filepath.Glob(filepath.Join(environment, "lib", "python"+c.pythonVersion(ctx, p, python), "site-packages"))
+		own, _ := filepath.Glob(filepath.Join(environment, "lib", "python"+t.pythonVersion(ctx, p, python), "site-packages"))
 		candidates = append(candidates, own...)
 	}
 	for _, dir := range candidates {
-		if c.askPython(ctx, p, python, searchPath(dir, c.Getenv("PYTHONPATH")), requirements, haveRequirements) != nil {
+		if t.askPython(ctx, p, python, searchPath(dir, t.Getenv("PYTHONPATH")), requirements, haveRequirements) != nil {
 			continue
 		}
 		place := dir
@@ -150,7 +149,7 @@ func (c *app) installedLibraries(ctx context.Context, p *project.Project, python
 		case slices.Contains(former, dir):
 			place = p.Name(pythonDir + "/" + filepath.Base(dir))
 		}
-		c.notef("warning: the libraries of %s cannot be installed; using those of %s\n", p.Name(requirementsFile), place)
+		t.Note("warning: the libraries of %s cannot be installed; using those of %s\n", p.Name(requirementsFile), place)
 		return dir, true
 	}
 	return "", false
@@ -166,35 +165,10 @@ func changed(path string) time.Time {
 }
 
 // pythonVersion is the version of an interpreter, such as 3.12.
-func (c *app) pythonVersion(ctx context.Context, p *project.Project, python string) string {
+func (t *Tools) pythonVersion(ctx context.Context, p *project.Project, python string) string {
 	cmd := exec.CommandContext(ctx, python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
-	cmd.Dir, cmd.Env = p.Path("src"), c.Environ
+	cmd.Dir, cmd.Env = p.Path("src"), t.Environ
 	lambda.EndWithDescendants(cmd)
 	out, _ := cmd.Output() // without a version, no folder is found
 	return strings.TrimSpace(string(out))
 }
-
-// A lambdaArch is an architecture of Lambda, as its parts of the toolchains call it.
-type lambdaArch struct{ name, wheel, node, goarch, title string }
-
-var (
-	x86 = lambdaArch{name: "x86_64", wheel: "x86_64", node: "x64", goarch: "amd64", title: "x86-64"}
-	arm = lambdaArch{name: "arm64", wheel: "aarch64", node: "arm64", goarch: "arm64", title: "arm64"}
-)
-
-// Set, String and Type make it the value of an option.
-func (a *lambdaArch) Set(name string) error {
-	for _, known := range []lambdaArch{x86, arm} {
-		if slices.Contains([]string{known.name, known.wheel, known.goarch, known.title}, name) {
-			*a = known
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not an architecture of Lambda: use x86_64 or arm64", name)
-}
-
-func (a *lambdaArch) String() string { return a.name }
-func (a *lambdaArch) Type() string   { return "string" }
-
-// here reports whether this machine runs what was compiled for the architecture.
-func (a lambdaArch) here() bool { return runtime.GOOS == "linux" && runtime.GOARCH == a.goarch }

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"context"
@@ -17,7 +17,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -25,7 +27,7 @@ import (
 // lockfile is the file with the versions of the libraries that npm keeps to, "" without one.
 func (b *typeScriptBuild) lockfile() string {
 	for _, name := range []string{"npm-shrinkwrap.json", "package-lock.json"} {
-		if exists(b.p.Path(name)) {
+		if files.Exists(b.p.Path(name)) {
 			return name
 		}
 	}
@@ -37,7 +39,7 @@ func (b *typeScriptBuild) libraries(more string) (string, error) {
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s\n", more)
 	for _, name := range []string{packageFile, b.lockfile(), ".npmrc"} {
-		if name == "" || !exists(b.p.Path(name)) {
+		if name == "" || !files.Exists(b.p.Path(name)) {
 			continue
 		}
 		data, err := document.ReadFile(b.p.Path(name), 64<<20)
@@ -74,24 +76,24 @@ func (b *typeScriptBuild) install(ctx context.Context, noBuild bool) error {
 	}
 	switch {
 	case noBuild && missing == "":
-		b.c.notef("warning: %s was changed after its libraries were installed\n", b.p.Name(packageFile))
+		b.t.Note("warning: %s was changed after its libraries were installed\n", b.p.Name(packageFile))
 		return nil
 	case noBuild:
-		return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing", b.p.Name(packageFile), missing), "leave out --no-build, and cfn installs them")
+		return diag.WithHint(fmt.Errorf("the libraries of %s are not installed: %s is missing", b.p.Name(packageFile), missing), "leave out --no-build, and cfn installs them")
 	}
 	for lock, command := range map[string]string{"yarn.lock": "yarn install", "pnpm-lock.yaml": "pnpm install", "bun.lock": "bun install"} {
-		if b.lockfile() == "" && exists(b.p.Path(lock)) {
+		if b.lockfile() == "" && files.Exists(b.p.Path(lock)) {
 			if missing == "" {
 				return nil
 			}
-			return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and %s is not a lockfile of npm", b.p.Name(packageFile), missing, lock), "run %s", command)
+			return diag.WithHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and %s is not a lockfile of npm", b.p.Name(packageFile), missing, lock), "run %s", command)
 		}
 	}
 	if info, err := os.Lstat(b.p.Path("node_modules")); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if missing == "" {
 			return nil
 		}
-		return withHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and node_modules is a link: npm would remove what others use", b.p.Name(packageFile), missing),
+		return diag.WithHint(fmt.Errorf("the libraries of %s are not installed: %s is missing, and node_modules is a link: npm would remove what others use", b.p.Name(packageFile), missing),
 			"install them where the link leads, or remove the link")
 	}
 	command := "install"
@@ -126,8 +128,8 @@ func (b *typeScriptBuild) upToDate() bool {
 // knows about the models, the other does not.
 func (b *typeScriptBuild) warnOfCopies() {
 	second := filepath.Join("node_modules", "@amazon-web-services-cloudformation", "cloudformation-cli-typescript-lib", "node_modules", "class-transformer")
-	if exists(b.p.Path(filepath.ToSlash(second))) {
-		b.c.notef("warning: class-transformer is installed twice, in the version of %s and in that of cloudformation-cli-typescript-lib: models in requests will be empty\n"+
+	if files.Exists(b.p.Path(filepath.ToSlash(second))) {
+		b.t.Note("warning: class-transformer is installed twice, in the version of %s and in that of cloudformation-cli-typescript-lib: models in requests will be empty\n"+
 			"hint: set \"class-transformer\": \"^0.5.1\" for version 1.0.6 of the library, or the library to \"1.0.5\" for 0.3.1, and run npm install\n", b.p.Name(packageFile))
 	}
 }
@@ -142,14 +144,14 @@ func (b *typeScriptBuild) npmInstall(ctx context.Context, dir, command string, a
 	if err == nil || command != "ci" || !unfit.MatchString(err.Error()) {
 		return err
 	}
-	b.c.notef("warning: %s does not fit %s, so not all versions are fixed; run npm install, and keep the new %[1]s\n", b.p.Name(b.lockfile()), b.p.Name(packageFile))
+	b.t.Note("warning: %s does not fit %s, so not all versions are fixed; run npm install, and keep the new %[1]s\n", b.p.Name(b.lockfile()), b.p.Name(packageFile))
 	return b.npm(ctx, dir, append([]string{"install", "--no-save"}, args...)...)
 }
 
 // npm runs npm in a folder. What it needs is taken from its cache before the network.
 func (b *typeScriptBuild) npm(ctx context.Context, dir string, args ...string) error {
-	b.c.notef("npm %s\n", strings.Join(args, " "))
-	done := b.c.progress("Installing the libraries of %s", b.p.Name(packageFile))
+	b.t.Note("npm %s\n", strings.Join(args, " "))
+	done := b.t.Doing("Installing the libraries of %s", b.p.Name(packageFile))
 	defer done()
 	source := "--prefer-offline"
 	if b.silentRegistry(ctx, dir) {
@@ -197,12 +199,12 @@ func (b *typeScriptBuild) silentRegistry(ctx context.Context, dir string) bool {
 
 // runNpm runs npm and returns what it prints on standard output.
 func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	npm, err := b.c.lookPath("npm")
+	npm, err := b.t.lookPath("npm")
 	if err != nil {
-		return nil, withHint(errors.New("there is no npm in the PATH, which installs the libraries of handlers in TypeScript"),
+		return nil, diag.WithHint(errors.New("there is no npm in the PATH, which installs the libraries of handlers in TypeScript"),
 			"install Node.js with npm: https://nodejs.org, or the packages nodejs and npm of your system")
 	}
-	own, err := b.c.buildEnviron()
+	own, err := b.t.ToolEnviron()
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +224,10 @@ func (b *typeScriptBuild) runNpm(ctx context.Context, dir string, args ...string
 	return []byte(out.String()), nil
 }
 
-// npmLimits are what npm is told about an unstable network, unless the author has set it: by itself, it would
+// npmLimits are the settings of npm for an unstable network, unless the author has set them: by itself, it would
 // try for minutes.
 func (b *typeScriptBuild) npmLimits() []string {
-	files := []string{b.p.Path(".npmrc"), b.c.Getenv("npm_config_userconfig"), filepath.Join(b.c.home(), ".npmrc")}
+	files := []string{b.p.Path(".npmrc"), b.t.Getenv("npm_config_userconfig"), filepath.Join(b.t.Home, ".npmrc")}
 	return unset(files, "fetch-retries", "npm_config_fetch_retries=1", "fetch-retry-mintimeout", "npm_config_fetch_retry_mintimeout=1000", "fetch-timeout", "npm_config_fetch_timeout=30000")
 }
 
@@ -262,10 +264,10 @@ var npmFailures = []struct {
 
 func npmError(command string, err error, output string) error {
 	output = strings.TrimRight(output, "\n")
-	failure := &downstreamError{fmt.Errorf("npm %s failed (%w):\n%s", command, err, output)}
+	failure := &ToolError{fmt.Errorf("npm %s failed (%w):\n%s", command, err, output)}
 	for _, row := range npmFailures {
 		if row.pattern.MatchString(output) {
-			return withHint(failure, "%s", row.hint)
+			return diag.WithHint(failure, "%s", row.hint)
 		}
 	}
 	return failure

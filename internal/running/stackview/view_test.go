@@ -1,4 +1,4 @@
-package cli
+package stackview
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
-	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // stackStory makes events of a stack, one second apart, from lines "ID STATUS REASON". The
@@ -55,9 +54,9 @@ func TestRootCause(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			cause := findRootCause(test.events)
+			cause := FindRootCause(test.events)
 			if cause == nil {
-				cause = &rootCause{}
+				cause = &RootCause{}
 			}
 			if cause.LogicalID != test.id || cause.Message != test.message || cause.ErrorCode != test.code || strings.Join(cause.AlsoFailed, ",") != test.alsoFail {
 				t.Errorf("got %+v", cause)
@@ -84,7 +83,7 @@ func TestHookMessages(t *testing.T) {
 	events := hookStory(types.HookFailureModeFail)
 	var lines []string
 	for i := range events[1:5] {
-		_, line, _ := strings.Cut(eventLine(&events[1+i]), "A  ")
+		_, line, _ := strings.Cut(EventLine(&events[1+i]), "A  ")
 		lines = append(lines, line)
 	}
 	want := []string{
@@ -94,20 +93,20 @@ func TestHookMessages(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
-	if cause := findRootCause(events); cause.Message != "hook Acme::Notes::Policy refused A: no spam,\x1b please" {
+	if cause := FindRootCause(events); cause.Message != "hook Acme::Notes::Policy refused A: no spam,\x1b please" {
 		t.Errorf("the root cause is %q", cause.Message)
 	}
-	v := newStackView("stack", nil, nil)
-	v.add(events)
+	v := New("stack", nil, nil)
+	v.Add(events)
 	if got, want := v.stateText(v.row("A"), time.Unix(9, 0)), `CREATE_FAILED  3s  hook Acme::Notes::Policy refused A: no spam,\u001b please  (now DELETE_COMPLETE)`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
 	warned := hookStory(types.HookFailureModeWarn)
-	if line := eventLine(&warned[3]); !strings.HasSuffix(line, `hook Acme::Notes::Policy warns about A: no spam,\u001b please`) {
+	if line := EventLine(&warned[3]); !strings.HasSuffix(line, `hook Acme::Notes::Policy warns about A: no spam,\u001b please`) {
 		t.Errorf("a warning is %q", line)
 	}
-	if cause := findRootCause(warned); cause.Message != "The following hook(s) failed: [Acme::Notes::Policy]" {
+	if cause := FindRootCause(warned); cause.Message != "The following hook(s) failed: [Acme::Notes::Policy]" {
 		t.Errorf("a warning is the root cause: %q", cause.Message)
 	}
 }
@@ -118,19 +117,19 @@ func TestCulprit(t *testing.T) {
 	update := `A UPDATE_FAILED Resource handler returned message: "disk on fire" (RequestToken: 1, HandlerErrorCode: InternalFailure)`
 	for name, test := range map[string]struct {
 		events []types.StackEvent
-		state  treeState
+		state  State
 		text   string
 	}{
 		"create": {stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_FAILED disk on fire", "stack ROLLBACK_IN_PROGRESS", "A DELETE_IN_PROGRESS", "A DELETE_COMPLETE"),
-			treeFailed, "CREATE_FAILED  1s  disk on fire  (now DELETE_COMPLETE)"},
+			Failed, "CREATE_FAILED  1s  disk on fire  (now DELETE_COMPLETE)"},
 		"update": {stackStory("stack UPDATE_IN_PROGRESS", "A UPDATE_IN_PROGRESS", update, "stack UPDATE_ROLLBACK_IN_PROGRESS", "A UPDATE_IN_PROGRESS", "A UPDATE_COMPLETE"),
-			treeFailed, "UPDATE_FAILED  1s  disk on fire  (now UPDATE_COMPLETE)"},
-		"canceled":        {stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_FAILED Resource creation cancelled", "A DELETE_COMPLETE"), treeDone, "DELETE_COMPLETE  0s"},
-		"another attempt": {stackStory("stack DELETE_IN_PROGRESS", "A DELETE_FAILED in use", "A DELETE_IN_PROGRESS", "A DELETE_COMPLETE"), treeDone, "DELETE_COMPLETE  2s"},
+			Failed, "UPDATE_FAILED  1s  disk on fire  (now UPDATE_COMPLETE)"},
+		"canceled":        {stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "A CREATE_FAILED Resource creation cancelled", "A DELETE_COMPLETE"), Done, "DELETE_COMPLETE  0s"},
+		"another attempt": {stackStory("stack DELETE_IN_PROGRESS", "A DELETE_FAILED in use", "A DELETE_IN_PROGRESS", "A DELETE_COMPLETE"), Done, "DELETE_COMPLETE  2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newStackView("stack", nil, nil)
-			v.add(test.events)
+			v := New("stack", nil, nil)
+			v.Add(test.events)
 			row := v.row("A")
 			if got := v.stateText(row, time.Unix(9, 0)); got != test.text || row.state() != test.state {
 				t.Errorf("got %q in the state %d, want %q in %d", got, row.state(), test.text, test.state)
@@ -139,7 +138,7 @@ func TestCulprit(t *testing.T) {
 	}
 }
 
-func treeText(lines []treeLine) string {
+func treeText(lines []line) string {
 	var out []string
 	for _, l := range lines {
 		out = append(out, strings.TrimRight(l.text, " "))
@@ -148,23 +147,23 @@ func treeText(lines []treeLine) string {
 }
 
 func TestTree(t *testing.T) {
-	g := readTemplateGraph(t.Context(), "t.yaml", []byte(`Resources:
+	g := ReadGraph(t.Context(), "t.yaml", []byte(`Resources:
   B: {Type: "Acme::Web::Site", Properties: {Name: !Ref A}}
   A: {Type: "Acme::Web::Site"}
   C: {Type: "Acme::Web::Site", DependsOn: [A, B]}
 `), template.ParseOptions{}, template.InspectInput{})
-	if place := g.placeIn("Template error: [C] is wrong"); place != "t.yaml:4:3" {
+	if place := g.PlaceIn("Template error: [C] is wrong"); place != "t.yaml:4:3" {
 		t.Errorf("placeIn returns %q", place)
 	}
-	v := newStackView("stack", g, g.rows())
-	v.add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS"))
+	v := New("stack", g, g.Rows())
+	v.Add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS"))
 	if got, want := treeText(drawTree(v, time.Unix(9, 0), 80, 24)), `stack  CREATE_IN_PROGRESS  9s
 ├─ … A  Acme::Web::Site  CREATE_IN_PROGRESS  8s
 ├─ · B  Acme::Web::Site  waits for A
 └─ · C  Acme::Web::Site  waits for A, B`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	v.add(stackStory("A CREATE_COMPLETE", "B CREATE_IN_PROGRESS", "B CREATE_FAILED bad \x1b[2J\nline", "stack ROLLBACK_IN_PROGRESS"))
+	v.Add(stackStory("A CREATE_COMPLETE", "B CREATE_IN_PROGRESS", "B CREATE_FAILED bad \x1b[2J\nline", "stack ROLLBACK_IN_PROGRESS"))
 	if got, want := treeText(drawTree(v, time.Unix(9, 0), 70, 24)), `stack  ROLLBACK_IN_PROGRESS  9s
 ├─ ✓ A  Acme::Web::Site  CREATE_COMPLETE  0s
 ├─ ✗ B  Acme::Web::Site  CREATE_FAILED  1s  bad \u001b[2J line
@@ -185,13 +184,13 @@ func TestTree(t *testing.T) {
 
 // TestTreeOfDeletion: a resource waits for those that use it.
 func TestTreeOfDeletion(t *testing.T) {
-	g := readTemplateGraph(t.Context(), "", []byte(`{"Resources": {"A": {"Type": "T::T::T"}, "B": {"Type": "T::T::T", "DependsOn": "A"}}}`), template.ParseOptions{}, template.InspectInput{})
-	v := newStackView("stack", g, g.rows())
-	v.add(stackStory("stack DELETE_IN_PROGRESS", "B DELETE_IN_PROGRESS"))
+	g := ReadGraph(t.Context(), "", []byte(`{"Resources": {"A": {"Type": "T::T::T"}, "B": {"Type": "T::T::T", "DependsOn": "A"}}}`), template.ParseOptions{}, template.InspectInput{})
+	v := New("stack", g, g.Rows())
+	v.Add(stackStory("stack DELETE_IN_PROGRESS", "B DELETE_IN_PROGRESS"))
 	if got := v.waitsFor(v.row("A")); !slices.Equal(got, []string{"B"}) {
 		t.Errorf("A waits for %v", got)
 	}
-	v.add(stackStory("B DELETE_COMPLETE"))
+	v.Add(stackStory("B DELETE_COMPLETE"))
 	if got := v.waitsFor(v.row("A")); len(got) > 0 {
 		t.Errorf("A waits for %v", got)
 	}
@@ -199,80 +198,34 @@ func TestTreeOfDeletion(t *testing.T) {
 
 func TestScreenDrawsOverItself(t *testing.T) {
 	var out strings.Builder
-	s := &treeScreen{to: &out, width: 80, height: 24, color: true}
-	v := newStackView("stack", nil, nil)
-	v.add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS"))
-	s.draw(v, time.Unix(5, 0), false)
-	v.add(stackStory("A CREATE_COMPLETE"))
-	s.draw(v, time.Unix(5, 0), true)
+	s := &Screen{To: &out, Width: 80, Height: 24, Color: true}
+	v := New("stack", nil, nil)
+	v.Add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS"))
+	s.Draw(v, time.Unix(5, 0), false)
+	v.Add(stackStory("A CREATE_COMPLETE"))
+	s.Draw(v, time.Unix(5, 0), true)
 	if got := out.String(); strings.Count(got, "\x1b[2A\r\x1b[J") != 1 || !strings.Contains(got, "\x1b[32m└─ ✓ A") {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestParamsFormats(t *testing.T) {
-	for text, want := range map[string]string{
-		`[{"ParameterKey": "A", "ParameterValue": "x"}, {"ParameterKey": "B", "UsePreviousValue": true}]`: "A=x B=previous",
-		`["A=x=y", "B="]`: "A=x=y B=",
-		`{"Parameters": {"A": "x", "N": 007e1}, "Tags": {"t": "v"}}`:     "error",
-		`{"Parameters": {"A": "x", "N": 1.50}, "Tags": {"t": "v"}}`:      "A=x N=1.50 tag:t=v",
-		`{"Parameters": [{"ParameterKey": "A", "ParameterValue": "x"}]}`: "A=x",
-		`{"A": true, "B": "x"}`:                      "A=true B=x",
-		`{"Parameters": "a parameter of this name"}`: "Parameters=a parameter of this name",
-		"A: x\nB: 0123\n":                            "A=x B=0123",
-		"- A=1\n- A=2\n":                             "A=2",
-		`[{"ParameterKey": "A"}]`:                    "error",
-		`[["A"]]`:                                    "error",
-		`"A"`:                                        "error",
-		`{"A": [1]}`:                                 "error",
-		`{"Parameters": {}, "Tags": ["a"]}`:          "error",
-	} {
-		value, problems := document.Parse("params", []byte(text), document.Limits{})
-		parameters, tags, err := parseParams(value)
-		var got []string
-		for _, p := range parameters {
-			if p.previous {
-				p.value = "previous"
-			}
-			got = append(got, p.key+"="+p.value)
-		}
-		for _, tag := range tags {
-			got = append(got, "tag:"+*tag.Key+"="+*tag.Value)
-		}
-		if err != nil || problems.HasErrors() {
-			got = []string{"error"}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: got %q, want %q (%v)", text, got, want, err)
-		}
-	}
-}
-
-func TestStackNameOfFile(t *testing.T) {
-	for file, want := range map[string]string{"stack.yaml": "stack", "dir/my_app.template.json": "my-app", "a b.yml": "a-b", "x": "x", "7.yaml": "7"} {
-		if got := stackNameOf(file); got != want {
-			t.Errorf("%s: got %q, want %q", file, got, want)
-		}
 	}
 }
 
 // TestRetriesInTree: a call that is made again is in the line of its resource until the next event,
 // and is new once for each retry.
 func TestRetriesInTree(t *testing.T) {
-	view := newStackView("stack", nil, nil)
-	view.add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "B CREATE_COMPLETE"))
+	view := New("stack", nil, nil)
+	view.Add(stackStory("stack CREATE_IN_PROGRESS", "A CREATE_IN_PROGRESS", "B CREATE_COMPLETE"))
 	third := submit.Retry{LogicalID: "A", ErrorCode: "ServiceInternalError", Retry: 3, Limit: 5, WaitMS: 7001}
-	if fresh := view.retry([]submit.Retry{third}); len(fresh) != 1 {
+	if fresh := view.Retry([]submit.Retry{third}); len(fresh) != 1 {
 		t.Errorf("new: %v", fresh)
 	}
 	line := func() string { return drawTree(view, time.Unix(9, 0), 200, 10)[1].text }
 	if got, want := line(), "CREATE_IN_PROGRESS  8s  retry 3 of 5, next in 8 s: ServiceInternalError"; !strings.HasSuffix(got, want) {
 		t.Errorf("line %q", got)
 	}
-	if fresh := view.retry([]submit.Retry{third}); len(fresh) != 0 {
+	if fresh := view.Retry([]submit.Retry{third}); len(fresh) != 0 {
 		t.Errorf("new again: %v", fresh)
 	}
-	view.retry(nil)
+	view.Retry(nil)
 	if got := line(); strings.Contains(got, "retry") {
 		t.Errorf("line %q", got)
 	}

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
@@ -17,8 +18,8 @@ import (
 
 // packTypeScript builds the handlers, and finds what is packed: the files that npm packs, as SAM
 // does, and the libraries for Lambda.
-func (c *app) packTypeScript(ctx context.Context, p *project.Project, o archiveOptions, config *project.ArchiveConfig) error {
-	b, err := c.buildTypeScript(ctx, p, o.noBuild)
+func (t *Tools) packTypeScript(ctx context.Context, p *project.Project, o PackageOptions, config *project.ArchiveConfig) error {
+	b, err := t.buildTypeScript(ctx, p, o.NoBuild)
 	if err != nil {
 		return err
 	}
@@ -48,22 +49,22 @@ var ownFolder = lazyregexp.New(`^(file|link|workspace):|^\.{0,2}/`)
 
 // librariesForLambda installs the libraries without those for development, for the platform of
 // Lambda, and returns the folder of their node_modules, seen from the project.
-func (b *typeScriptBuild) librariesForLambda(ctx context.Context, o archiveOptions) (string, error) {
-	sum, err := b.libraries("linux " + o.arch.node)
+func (b *typeScriptBuild) librariesForLambda(ctx context.Context, o PackageOptions) (string, error) {
+	sum, err := b.libraries("linux " + o.Arch.node)
 	if err != nil {
 		return "", err
 	}
 	name := typeScriptDir + "/package-" + sum
-	if exists(b.p.Path(name)) {
+	if files.Exists(b.p.Path(name)) {
 		return name, nil
 	}
-	if o.noBuild {
-		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", b.p.Name(packageFile)), "leave out --no-build, and cfn installs them")
+	if o.NoBuild {
+		return "", diag.WithHint(fmt.Errorf("the libraries of %s are not installed for Lambda", b.p.Name(packageFile)), "leave out --no-build, and cfn installs them")
 	}
 	for _, list := range []map[string]string{b.manifest.Dependencies, b.manifest.OptionalDependencies} {
 		for library, version := range list {
 			if ownFolder.MatchString(version) {
-				return "", withHint(fmt.Errorf("%s names %s, a file or folder of this machine, as %s: that is not packaged", b.p.Name(packageFile), version, library),
+				return "", diag.WithHint(fmt.Errorf("%s names %s, a file or folder of this machine, as %s: that is not packaged", b.p.Name(packageFile), version, library),
 					"publish it to a registry, or move its sources to src")
 			}
 		}
@@ -77,10 +78,10 @@ func (b *typeScriptBuild) librariesForLambda(ctx context.Context, o archiveOptio
 	if err != nil {
 		return "", err
 	}
-	if err := b.npmInstall(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu="+o.arch.node, "--libc=glibc"); err != nil {
+	if err := b.npmInstall(ctx, work, command, "--omit=dev", "--include=optional", "--os=linux", "--cpu="+o.Arch.node, "--libc=glibc"); err != nil {
 		return "", err
 	}
-	if err := checkNodeNative(work, o.arch); err != nil {
+	if err := checkNodeNative(work, o.Arch); err != nil {
 		return "", err
 	}
 	result := filepath.Join(work, "result")
@@ -88,15 +89,15 @@ func (b *typeScriptBuild) librariesForLambda(ctx context.Context, o archiveOptio
 		return "", fmt.Errorf("install the libraries: %w", err)
 	}
 	modules := filepath.Join(work, "node_modules")
-	if exists(modules) { // there may be no library at all
+	if files.Exists(modules) { // there may be no library at all
 		if err := os.Rename(modules, filepath.Join(result, "node_modules")); err != nil {
 			return "", fmt.Errorf("install the libraries: %w", err)
 		}
 	}
-	if err := os.Rename(result, b.p.Path(name)); err != nil && !exists(b.p.Path(name)) {
+	if err := os.Rename(result, b.p.Path(name)); err != nil && !files.Exists(b.p.Path(name)) {
 		return "", fmt.Errorf("install the libraries: %w", err)
 	}
-	b.c.removeOld(b.p, typeScriptDir, filepath.Base(name))
+	b.t.removeOld(b.p, typeScriptDir, filepath.Base(name))
 	return name, nil
 }
 
@@ -119,7 +120,7 @@ func (b *typeScriptBuild) copyManifest(dir string) (command string, err error) {
 	command = "install"
 	for _, name := range []string{b.lockfile(), ".npmrc"} {
 		if name == "" {
-			b.c.notef("warning: the project has no package-lock.json; the next package may have other versions of its libraries\n")
+			b.t.Note("warning: the project has no package-lock.json; the next package may have other versions of its libraries\n")
 			continue
 		}
 		text, err := document.ReadFile(b.p.Path(name), 64<<20)
@@ -143,8 +144,8 @@ func (b *typeScriptBuild) copyManifest(dir string) (command string, err error) {
 }
 
 // checkNodeNative refuses libraries that were compiled on a machine unlike Lambda.
-func checkNodeNative(dir string, arch lambdaArch) error {
-	if arch.here() {
+func checkNodeNative(dir string, arch Arch) error {
+	if arch.Here() {
 		return nil
 	}
 	var native string
@@ -158,6 +159,6 @@ func checkNodeNative(dir string, arch lambdaArch) error {
 	if err != nil || native == "" {
 		return err
 	}
-	return withHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on %s)", native, arch.title),
+	return diag.WithHint(fmt.Errorf("%s was compiled for this machine and does not run in Lambda (Linux on %s)", native, arch.Title),
 		"use a version of the library that is built for Linux, or package on Linux")
 }

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"context"
@@ -15,10 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/formwork-dev/formwork/internal/authoring/codegen"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
@@ -30,47 +28,28 @@ const pythonDir = ".formwork/python"
 
 const requirementsFile = "requirements.txt"
 
-func pythonInitFlags(cmd *cobra.Command, opts *initOptions) {
-	cmd.Flags().BoolVarP(&opts.useDocker, "use-docker", "d", false, "let the official tool package with Docker")
-	cmd.Flags().BoolVar(&opts.noDocker, "no-docker", false, "let the official tool package without Docker (the default)")
-}
-
-// settlePython notes how the official tool is to package. The official plugin asks for it; cfn itself
-// never uses Docker, so there is nothing to ask.
-func (c *app) settlePython(_ context.Context, _ wizard, opts initOptions, config *project.InitConfig) error {
-	if opts.useDocker && opts.noDocker {
-		return usagef("--use-docker and --no-docker exclude each other")
-	}
-	config.UseDocker = opts.useDocker
-	return nil
-}
-
-func pythonHandlers(config project.InitConfig) string {
-	return "src/" + codegen.PythonPackage(config.TypeName) + "/handlers.py"
-}
-
 // runPython is how handlers in Python run: the interpreter has the sources in src/ and the libraries of
 // requirements.txt, which are installed into a folder of the project.
-func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Project) (lambda.Config, error) {
-	program, err := c.pythonProgram(ctx, p)
+func (t *Tools) runPython(ctx context.Context, p *project.Project, o Options) (lambda.Config, error) {
+	program, err := t.pythonProgram(ctx, p)
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	c.noteRuntime(p, program.Note)
-	libraries, err := c.pythonLibraries(ctx, p, program.Command[0], o.noBuild)
+	t.noteRuntime(p, program.Note)
+	libraries, err := t.pythonLibraries(ctx, p, program.Command[0], o.NoBuild)
 	if err != nil {
 		return lambda.Config{}, err
 	}
-	search := searchPath(libraries, c.Getenv("PYTHONPATH"))
+	search := searchPath(libraries, t.Getenv("PYTHONPATH"))
 	command, env := program.Command, append(program.Env, "PYTHONDONTWRITEBYTECODE=1")
 	var debugger string
-	if o.debugger != nil {
-		if debugger, err = c.debugpy(ctx, p, program.Command[0], search, o.noBuild); err != nil {
+	if o.Debugger != nil {
+		if debugger, err = t.debugpy(ctx, p, program.Command[0], search, o.NoBuild); err != nil {
 			return lambda.Config{}, err
 		}
 		search = searchPath(search, debugger)
 		command = slices.Insert(slices.Clone(command), 1, "-Xfrozen_modules=off") // breakpoints are missed in those
-		env = append(env, lambda.PythonDebug+"="+o.debugger.Address)
+		env = append(env, lambda.PythonDebug+"="+o.Debugger.Address)
 	}
 	runtime := program.Runtime
 	for _, dir := range []string{libraries, debugger} {
@@ -81,37 +60,37 @@ func (o *handlerOptions) runPython(ctx context.Context, c *app, p *project.Proje
 	return lambda.Config{
 		Command: command, Runtime: runtime, Dir: p.Path("src"), Handler: program.Handler,
 		Env: append(env, "PYTHONPATH="+search),
-		// As at Lambda, a slow start goes on in the call.
+		// As on Lambda, a slow start goes on in the call.
 		InitTimeout: time.Minute,
 	}, nil
 }
 
 // pythonProgram finds the interpreter.
-func (c *app) pythonProgram(ctx context.Context, p *project.Project) (lambda.Program, error) {
+func (t *Tools) pythonProgram(ctx context.Context, p *project.Project) (lambda.Program, error) {
 	for _, dir := range []string{"src", pythonDir} {
 		if err := files.LinkOut(p.Dir, dir); err != nil {
 			return lambda.Program{}, fmt.Errorf("find the handlers: %w", err)
 		}
 	}
-	if !exists(p.Path("src")) {
-		return lambda.Program{}, withHint(fmt.Errorf("the project has no folder %s with its handlers", p.Name("src")), "cfn init %s writes one", p.Language)
+	if !files.Exists(p.Path("src")) {
+		return lambda.Program{}, diag.WithHint(fmt.Errorf("the project has no folder %s with its handlers", p.Name("src")), "cfn init %s writes one", p.Language)
 	}
-	runtimes := &lambda.Runtimes{Scripts: p.Path(pythonDir + "/runtimes"), Getenv: c.Getenv, LookPath: c.lookPath}
+	runtimes := &lambda.Runtimes{Scripts: p.Path(pythonDir + "/runtimes"), Getenv: t.Getenv, LookPath: t.lookPath}
 	program, err := runtimes.Prepare(ctx, p.Runtime, p.Entrypoint, p.Path("src"))
 	return program, runtimeHint(err)
 }
 
 // watchPython compiles the sources when one changes, to find mistakes before the handlers restart.
-func watchPython(_ *handlerOptions, c *app, p *project.Project) lambda.WatchConfig {
+func (t *Tools) watchPython(p *project.Project, _ Options) lambda.WatchConfig {
 	return lambda.WatchConfig{
 		Build: []string{"python", "src"}, Dir: p.Dir, Dirs: []string{"src"},
 		Run: func(ctx context.Context, _ []string, dir string) ([]byte, error) {
-			program, err := c.pythonProgram(ctx, p)
+			program, err := t.pythonProgram(ctx, p)
 			if err != nil {
 				return nil, err
 			}
 			cmd := exec.CommandContext(ctx, program.Command[0], "-m", "compileall", "-q", "src")
-			cmd.Dir, cmd.Env = dir, append(slices.Clone(c.Environ), "PYTHONPYCACHEPREFIX="+p.Path(pythonDir+"/cache"))
+			cmd.Dir, cmd.Env = dir, append(slices.Clone(t.Environ), "PYTHONPYCACHEPREFIX="+p.Path(pythonDir+"/cache"))
 			lambda.EndWithDescendants(cmd)
 			return cmd.CombinedOutput()
 		},
@@ -130,64 +109,70 @@ func searchPath(dirs ...string) string {
 
 // pythonLibraries installs what requirements.txt lists, unless that has been done for the same text and
 // the same interpreter, and returns the folder; "" without requirements.
-func (c *app) pythonLibraries(ctx context.Context, p *project.Project, python string, noBuild bool) (string, error) {
-	requirements, err := c.readRequirements(p, requirementsFile, 0)
+func (t *Tools) pythonLibraries(ctx context.Context, p *project.Project, python string, noBuild bool) (string, error) {
+	requirements, err := t.readRequirements(p, requirementsFile, 0)
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
 	}
 	name := pythonDir + "/libraries-" + librariesSum(python, string(requirements))
 	dir := p.Path(name)
-	if exists(dir) {
+	if files.Exists(dir) {
 		return dir, nil
 	}
 	if noBuild {
-		return "", withHint(fmt.Errorf("the libraries of %s are not installed", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
+		return "", diag.WithHint(fmt.Errorf("the libraries of %s are not installed", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
 	}
-	if err := c.pipInstall(ctx, p, python, dir, requiredWork(nil)); err != nil {
+	if err := t.pipInstall(ctx, p, python, dir, requiredWork(nil)); err != nil {
 		if ctx.Err() == nil && notInstallable.MatchString(err.Error()) {
-			if installed, ok := c.installedLibraries(ctx, p, python, string(requirements)); ok {
+			if installed, ok := t.installedLibraries(ctx, p, python, string(requirements)); ok {
 				return installed, nil
 			}
 		}
 		return "", err
 	}
-	c.removeOldLibraries(p, filepath.Base(dir))
+	t.removeOldLibraries(p, filepath.Base(dir))
 	return dir, nil
+}
+
+// packPython finds the libraries that are packed.
+func (t *Tools) packPython(ctx context.Context, p *project.Project, o PackageOptions, config *project.ArchiveConfig) (err error) {
+	config.Libraries, err = t.librariesForLambda(ctx, p, o)
+	return err
 }
 
 // librariesForLambda installs the libraries for the platform and the Python of Lambda, and returns their
 // folder, seen from the project; "" without requirements.
-func (c *app) librariesForLambda(ctx context.Context, p *project.Project, o archiveOptions) (string, error) {
-	requirements, err := c.readRequirements(p, requirementsFile, 0)
+func (t *Tools) librariesForLambda(ctx context.Context, p *project.Project, o PackageOptions) (string, error) {
+	requirements, err := t.readRequirements(p, requirementsFile, 0)
 	if err != nil || strings.TrimSpace(string(requirements)) == "" {
 		return "", err
 	}
-	program, err := c.pythonProgram(ctx, p)
+	program, err := t.pythonProgram(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	target := pythonTarget{strings.TrimPrefix(p.Runtime, "python"), o.arch}
-	sum := sha256.Sum256(append([]byte(target.version+" "+o.arch.name+"\n"), requirements...))
+	target := pythonTarget{strings.TrimPrefix(p.Runtime, "python"), o.Arch}
+	sum := sha256.Sum256(append([]byte(target.version+" "+o.Arch.Name+"\n"), requirements...))
 	name := pythonDir + "/package-" + hex.EncodeToString(sum[:8])
-	if exists(p.Path(name)) {
+	if files.Exists(p.Path(name)) {
 		return name, nil
 	}
-	if o.noBuild {
-		return "", withHint(fmt.Errorf("the libraries of %s are not installed for Lambda", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
+	if o.NoBuild {
+		return "", diag.WithHint(fmt.Errorf("the libraries of %s are not installed for Lambda", p.Name(requirementsFile)), "leave out --no-build, and cfn installs them")
 	}
-	err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(&target))
+	err = t.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(&target))
 	if err != nil && ctx.Err() == nil && withoutWheel.MatchString(err.Error()) {
 		// Something has no wheel. What is built here runs there if it is Python only, or if this
 		// machine is like Lambda.
-		c.notef("a package has no wheel for Lambda on %s; building it here\n", o.arch.title)
-		if err = c.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(nil)); err == nil {
-			err = c.checkNative(p, name, o.arch, !program.OtherVersion)
+		t.Note("a package has no wheel for Lambda on %s; building it here\n", o.Arch.Title)
+		if err = t.pipInstall(ctx, p, program.Command[0], p.Path(name), requiredWork(nil)); err == nil {
+			err = t.checkNative(p, name, o.Arch, !program.OtherVersion)
 		}
 	}
 	if err != nil {
 		return "", err
 	}
-	c.removeOldLibraries(p, filepath.Base(name))
+	t.removeOldLibraries(p, filepath.Base(name))
 	return name, nil
 }
 
@@ -199,8 +184,8 @@ var platformTag = lazyregexp.New(`(?m)^Tag:[ \t]*[^\s-]+-[^\s-]+-(?:linux|manyli
 
 // checkNative refuses libraries that were compiled on a machine unlike Lambda. same says that the version
 // of Python is that of the runtime.
-func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same bool) error {
-	if same && arch.here() {
+func (t *Tools) checkNative(p *project.Project, name string, arch Arch, same bool) error {
+	if same && arch.Here() {
 		return nil
 	}
 	var reason string
@@ -209,15 +194,15 @@ func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same
 		case err != nil:
 			return err
 		case strings.HasSuffix(path, ".so"), strings.HasSuffix(path, ".pyd"):
-			reason = fmt.Sprintf("%s was compiled for this machine and does not run in Lambda (Linux on %s, %s)", entry.Name(), arch.title, p.Runtime)
+			reason = fmt.Sprintf("%s was compiled for this machine and does not run in Lambda (Linux on %s, %s)", entry.Name(), arch.Title, p.Runtime)
 			return filepath.SkipAll
-		case entry.Name() == "WHEEL" && strings.HasSuffix(filepath.Dir(path), ".dist-info") && !arch.here():
+		case entry.Name() == "WHEEL" && strings.HasSuffix(filepath.Dir(path), ".dist-info") && !arch.Here():
 			text, err := document.ReadFile(path, 1<<20)
 			if err != nil || !platformTag.Match(text) {
 				return err
 			}
 			library, _, _ := strings.Cut(filepath.Base(filepath.Dir(path)), "-") // which may be a program without modules
-			reason = fmt.Sprintf("%s has no wheel for Lambda on %s", library, arch.title)
+			reason = fmt.Sprintf("%s has no wheel for Lambda on %s", library, arch.Title)
 			return filepath.SkipAll
 		}
 		return nil
@@ -231,8 +216,8 @@ func (c *app) checkNative(p *project.Project, name string, arch lambdaArch, same
 	if err := files.RemoveTemp(p.Path(name)); err != nil {
 		return fmt.Errorf("remove the libraries: %w", err)
 	}
-	return withHint(errors.New(reason),
-		"require a version with a wheel for Linux on %s, or package on such a machine with %s", arch.title, p.Runtime)
+	return diag.WithHint(errors.New(reason),
+		"require a version with a wheel for Linux on %s, or package on such a machine with %s", arch.Title, p.Runtime)
 }
 
 // includedFile matches a line of requirements that names another file of requirements.
@@ -243,23 +228,23 @@ var localPackage = lazyregexp.New(`(?m)^\s*(?:(?:-e|--editable)\b.*|\.{0,2}/\S*|
 
 // readRequirements is a file of requirements with those that it includes. With a package that is a file
 // or folder, which can change without a change here, the text is another one each time.
-func (c *app) readRequirements(p *project.Project, name string, depth int) ([]byte, error) {
+func (t *Tools) readRequirements(p *project.Project, name string, depth int) ([]byte, error) {
 	if depth > 8 {
 		return nil, fmt.Errorf("%s includes itself", name)
 	}
-	text, err := readOptional(p.Path(name))
+	text, err := document.ReadOptional(p.Path(name), maxSource)
 	if err != nil {
 		return nil, err
 	}
 	all := text
 	if localPackage.Match(text) {
-		all = fmt.Appendf(all, "\n# %d", c.Now().UnixNano())
+		all = fmt.Appendf(all, "\n# %d", t.Now().UnixNano())
 	}
 	for _, m := range includedFile.FindAllSubmatch(text, -1) {
 		if filepath.IsAbs(string(m[1])) || strings.Contains(string(m[1]), "://") {
 			continue
 		}
-		more, err := c.readRequirements(p, path.Join(path.Dir(name), string(m[1])), depth+1)
+		more, err := t.readRequirements(p, path.Join(path.Dir(name), string(m[1])), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -286,12 +271,12 @@ func modified(program string) string {
 
 // removeOldLibraries removes the libraries of former requirements. What cannot be removed is tried again
 // the next time.
-func (c *app) removeOldLibraries(p *project.Project, current string) {
-	c.removeOld(p, pythonDir, current)
+func (t *Tools) removeOldLibraries(p *project.Project, current string) {
+	t.removeOld(p, pythonDir, current)
 }
 
 // removeOld removes the folders KIND-… beside the current one.
-func (c *app) removeOld(p *project.Project, dir, current string) {
+func (t *Tools) removeOld(p *project.Project, dir, current string) {
 	entries, err := os.ReadDir(p.Path(dir))
 	if err != nil {
 		return
@@ -300,7 +285,7 @@ func (c *app) removeOld(p *project.Project, dir, current string) {
 		kind, _, _ := strings.Cut(current, "-")
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), kind+"-") && entry.Name() != current {
 			if err := files.RemoveAll(p.Path(dir), entry.Name()); err != nil {
-				c.logger.Debug("Old libraries cannot be removed", "error", err)
+				t.Logger.Debug("Old libraries cannot be removed", "error", err)
 			}
 		}
 	}
@@ -319,7 +304,7 @@ func requiredWork(target *pythonTarget) pipWork {
 }
 
 // pipInstall installs packages into a folder, which appears only if everything is in it.
-func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir string, work pipWork) error {
+func (t *Tools) pipInstall(ctx context.Context, p *project.Project, python, dir string, work pipWork) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
@@ -331,15 +316,15 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 		return fmt.Errorf("install the libraries: %w", err)
 	}
 	defer func() { _ = files.RemoveTemp(unfinished) }() // gone if everything went well
-	own, err := c.buildEnviron()
+	own, err := t.ToolEnviron()
 	if err != nil {
 		return err
 	}
-	command, shown := c.pipCommand(ctx, p, python, unfinished, work)
-	c.notef("%s\n", shown)
-	done := c.progress("Installing %s", strings.TrimSuffix(work.named, ","))
+	command, shown := t.pipCommand(ctx, p, python, unfinished, work)
+	t.Note("%s\n", shown)
+	done := t.Doing("Installing %s", strings.TrimSuffix(work.named, ","))
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = p.Dir, append(c.pipLimits(), own...)
+	cmd.Dir, cmd.Env = p.Dir, append(t.pipLimits(), own...)
 	lambda.EndWithDescendants(cmd)
 	output, err := cmd.CombinedOutput()
 	done()
@@ -352,18 +337,18 @@ func (c *app) pipInstall(ctx context.Context, p *project.Project, python, dir st
 	if err := os.Chmod(unfinished, 0o755); err != nil {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
-	if err := os.Rename(unfinished, dir); err != nil && !errors.Is(err, fs.ErrExist) && !exists(dir) {
+	if err := os.Rename(unfinished, dir); err != nil && !errors.Is(err, fs.ErrExist) && !files.Exists(dir) {
 		return fmt.Errorf("install the libraries: %w", err)
 	}
 	return nil
 }
 
-// pipLimits are what pip is told about an unstable network, unless the user has set it: by itself, it would try
+// pipLimits are the settings of pip for an unstable network, unless the user has set them: by itself, it would try
 // for minutes.
-func (c *app) pipLimits() []string {
-	home := c.home()
+func (t *Tools) pipLimits() []string {
+	home := t.Home
 	return unset([]string{
-		c.Getenv("PIP_CONFIG_FILE"), "/etc/pip.conf", filepath.Join(c.Getenv("XDG_CONFIG_HOME"), "pip", "pip.conf"),
+		t.Getenv("PIP_CONFIG_FILE"), "/etc/pip.conf", filepath.Join(t.Getenv("XDG_CONFIG_HOME"), "pip", "pip.conf"),
 		filepath.Join(home, ".config", "pip", "pip.conf"), filepath.Join(home, ".pip", "pip.conf"),
 	}, "retries", "PIP_RETRIES=1")
 }
@@ -403,10 +388,10 @@ var pipFailures = []struct {
 
 func pipError(named, python string, err error, output string) error {
 	output = strings.TrimRight(output, "\n")
-	failure := &downstreamError{fmt.Errorf("%s could not be installed by %s (%w):\n%s", named, python, err, pipLines(output))}
+	failure := &ToolError{fmt.Errorf("%s could not be installed by %s (%w):\n%s", named, python, err, pipLines(output))}
 	for _, row := range pipFailures {
 		if row.pattern.MatchString(output) {
-			return withHint(failure, "%s", row.hint)
+			return diag.WithHint(failure, "%s", row.hint)
 		}
 	}
 	return failure

@@ -1,4 +1,4 @@
-package cli
+package build
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/codegen"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
-	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
@@ -24,21 +25,21 @@ import (
 
 // build makes sure that the program of the handlers exists and returns its path. A Go project
 // is built if the program is missing or older than a source; the command is shown.
-func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) (string, error) {
+func (t *Tools) buildProgram(ctx context.Context, p *project.Project, o Options) (string, error) {
 	name := o.program(p)
 	path := p.Path(name)
-	state, err := c.buildState(p, name)
+	state, err := t.buildState(p, name)
 	if err != nil {
 		return "", err
 	}
-	command := buildCommand(name, o.debug)
-	if state.due() && state.buildable() && !o.noBuild {
-		c.noteMakefile(p)
-		return path, c.runBuild(ctx, p.Dir, command)
+	command := buildCommand(name, o.Debug)
+	if state.due() && state.buildable() && !o.NoBuild {
+		t.noteMakefile(p)
+		return path, t.runBuild(ctx, p.Dir, command)
 	}
 	if !state.missing {
-		if state.newer != "" && !o.noBuild {
-			c.notef("warning: %s is older than %s and was not rebuilt: %s\n", p.Name(name), p.Name(state.newer), state.obstacle)
+		if state.newer != "" && !o.NoBuild {
+			t.Note("warning: %s is older than %s and was not rebuilt: %s\n", p.Name(name), p.Name(state.newer), state.obstacle)
 		}
 		return path, nil
 	}
@@ -46,56 +47,45 @@ func (o *handlerOptions) build(ctx context.Context, c *app, p *project.Project) 
 	if p.Language == "go" {
 		hint = "build it with: make, or: " + strings.Join(command, " ")
 	}
-	if state.buildable() && o.noBuild {
+	if state.buildable() && o.NoBuild {
 		hint += ", or leave out --no-build"
 	}
-	return "", withHint(fmt.Errorf("the handlers are not built: %s does not exist", p.Name(name)), "%s", hint)
+	return "", diag.WithHint(fmt.Errorf("the handlers are not built: %s does not exist", p.Name(name)), "%s", hint)
 }
 
-// buildForLambda makes sure that the program that is packed is not older than its
-// sources. It builds the program for Lambda's platform if that is needed and possible,
-// and refuses a program that is out of date. With --no-build it only warns. libraries is the
-// folder of [project.ArchiveConfig].
-func (c *app) buildForLambda(ctx context.Context, p *project.Project, o archiveOptions) (libraries string, err error) {
-	switch {
-	case p.Kind == schema.Module:
-		return "", nil
-	case p.Language == "java":
-		return "", c.buildJava(ctx, p, o.noBuild)
-	case strings.HasPrefix(p.Language, "python"):
-		return c.librariesForLambda(ctx, p, o)
-	case p.Language != "go":
-		return "", nil // refused later
-	case o.arch != x86:
-		return "", withHint(errors.New("handlers in Go are packaged for Lambda on x86-64 only"), "leave out --arch")
+// packGo makes sure that the program that is packed is not older than its sources. It builds the program for Lambda's
+// platform if that is needed and possible, and refuses a program that is out of date.
+func (t *Tools) packGo(ctx context.Context, p *project.Project, o PackageOptions, _ *project.ArchiveConfig) error {
+	if o.Arch != X86 {
+		return diag.WithHint(errors.New("handlers in Go are packaged for Lambda on x86-64 only"), "leave out --arch")
 	}
-	return "", c.buildGo(ctx, p, o.noBuild)
+	return t.buildGo(ctx, p, o.NoBuild)
 }
 
-func (c *app) buildGo(ctx context.Context, p *project.Project, noBuild bool) error {
+func (t *Tools) buildGo(ctx context.Context, p *project.Project, noBuild bool) error {
 	name := p.Program()
-	state, err := c.buildState(p, name)
+	state, err := t.buildState(p, name)
 	if err != nil || !state.due() {
 		return err
 	}
 	switch {
 	case noBuild && state.newer != "":
-		c.notef("warning: %s is older than %s; packing it as is\n", p.Name(name), p.Name(state.newer))
+		t.Note("warning: %s is older than %s; packing it as is\n", p.Name(name), p.Name(state.newer))
 	case noBuild, state.missing && !state.buildable():
 		// The packer reports that it is missing.
 	case state.buildable():
-		c.noteMakefile(p)
-		return c.runBuild(ctx, p.Dir, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
+		t.noteMakefile(p)
+		return t.runBuild(ctx, p.Dir, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
 	default:
-		return withHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
+		return diag.WithHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
 			"build it yourself, or pass --no-build to pack it as is")
 	}
 	return nil
 }
 
 // noteMakefile says that cfn builds without make, if the project's own rule does more than cfn.
-func (c *app) noteMakefile(p *project.Project) {
-	text, err := readOptional(p.Path("Makefile"))
+func (t *Tools) noteMakefile(p *project.Project) {
+	text, err := document.ReadOptional(p.Path("Makefile"), maxSource)
 	if err != nil {
 		return
 	}
@@ -107,7 +97,7 @@ func (c *app) noteMakefile(p *project.Project) {
 		}
 		known := slices.ContainsFunc([]string{"cfn generate", "go build", "make -f makebuild"}, func(part string) bool { return strings.Contains(line, part) })
 		if !known {
-			c.notef("warning: cfn does not run make: %q of %s has no effect\nhint: run make, and pass --no-build to use what it builds\n", strings.TrimSpace(line), p.Name("Makefile"))
+			t.Note("warning: cfn does not run make: %q of %s has no effect\nhint: run make, and pass --no-build to use what it builds\n", strings.TrimSpace(line), p.Name("Makefile"))
 			return
 		}
 	}
@@ -125,7 +115,7 @@ func (s *buildState) due() bool       { return s.missing || s.newer != "" || s.s
 func (s *buildState) buildable() bool { return s.obstacle == "" }
 
 // buildState compares a program with its sources.
-func (c *app) buildState(p *project.Project, name string) (state buildState, err error) {
+func (t *Tools) buildState(p *project.Project, name string) (state buildState, err error) {
 	info, err := os.Stat(p.Path(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -145,7 +135,7 @@ func (c *app) buildState(p *project.Project, name string) (state buildState, err
 	}
 	state.shared = module != "" && module != p.Dir
 	switch _, err := exec.LookPath("go"); {
-	case module == "" || !exists(p.Path("cmd/main.go")):
+	case module == "" || !files.Exists(p.Path("cmd/main.go")):
 		state.obstacle = "the project has no go.mod or no cmd/main.go"
 	case err != nil:
 		state.obstacle = "Go is not installed"
@@ -155,8 +145,8 @@ func (c *app) buildState(p *project.Project, name string) (state buildState, err
 
 // program is the name of the handlers' program. The program for Lambda cannot run on every
 // machine; others get a separate program beside it, which is not packed.
-func (o *handlerOptions) program(p *project.Project) string {
-	return programOn(runtime.GOOS, runtime.GOARCH, path.Base(p.Program()), p.Language == "go", o.debug)
+func (o Options) program(p *project.Project) string {
+	return programOn(runtime.GOOS, runtime.GOARCH, path.Base(p.Program()), p.Language == "go", o.Debug)
 }
 
 func programOn(system, arch, file string, isGo, debug bool) string {
@@ -186,18 +176,18 @@ func buildCommand(program string, debug bool) []string {
 var untidy = lazyregexp.New(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
 
 // runBuild runs a build command in the folder of a project.
-func (c *app) runBuild(ctx context.Context, dir string, command []string, environ ...string) error {
+func (t *Tools) runBuild(ctx context.Context, dir string, command []string, environ ...string) error {
 	if i := slices.Index(command, "-o"); i >= 0 { // go build follows links
 		if err := files.LinkOut(dir, command[i+1]); err != nil {
 			return fmt.Errorf("build the handlers: %w", err)
 		}
 	}
-	own, err := c.buildEnviron()
+	own, err := t.ToolEnviron()
 	if err != nil {
 		return err
 	}
-	c.notef("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
-	done := c.progress("Building the handlers")
+	t.Note("%s\n", strings.Join(append(slices.Clone(environ), command...), " "))
+	done := t.Doing("Building the handlers")
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(own, []string{"CGO_ENABLED=0"}, environ)
@@ -208,31 +198,16 @@ func (c *app) runBuild(ctx context.Context, dir string, command []string, enviro
 		return ctx.Err()
 	}
 	if err != nil {
-		err = &downstreamError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
-		if c.home() == "" {
-			return withHint(err, "Go needs a home folder for its build cache: set HOME, or set GOCACHE and GOPATH")
+		err = &ToolError{fmt.Errorf("the handlers failed to build (%w):\n%s", err, strings.TrimRight(string(output), "\n"))}
+		if t.Home == "" {
+			return diag.WithHint(err, "Go needs a home folder for its build cache: set HOME, or set GOCACHE and GOPATH")
 		}
 		if untidy.Match(output) {
-			return withHint(err, "go.mod and go.sum do not list every module that the sources need: run go mod tidy")
+			return diag.WithHint(err, "go.mod and go.sum do not list every module that the sources need: run go mod tidy")
 		}
 		return err
 	}
 	return nil
-}
-
-// buildEnviron is the environment of programs that build and install: that of this command, without the proxy of
-// "cfn serve --proxy", which refuses the hosts that libraries come from.
-func (c *app) buildEnviron() ([]string, error) {
-	environ, err := lambda.BuildEnviron(c.Environ)
-	if err != nil {
-		return nil, withHint(err, "%s", lambda.BeforeProxyHint)
-	}
-	return environ, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // newerSource returns a source of a Go program that was changed after a time, slash-separated
@@ -299,4 +274,52 @@ func sourceDirs(dir string) []string {
 // notSource reports whether a folder contains no sources.
 func notSource(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "docs", "inputs", "example_inputs", "node_modules", "testdata"}, name)
+}
+
+// runProgram is how a program runs that implements the protocol itself.
+func (t *Tools) runProgram(ctx context.Context, p *project.Project, o Options) (lambda.Config, error) {
+	program, err := t.buildProgram(ctx, p, o)
+	return lambda.Config{Command: []string{program}, Dir: filepath.Dir(program), Handler: p.Entrypoint}, err
+}
+
+func (t *Tools) watchGo(p *project.Project, o Options) lambda.WatchConfig {
+	return lambda.WatchConfig{
+		Build: buildCommand(o.program(p), o.Debug), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
+		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
+			own, err := t.ToolEnviron()
+			if err != nil {
+				return nil, err
+			}
+			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+			cmd.Dir = dir
+			cmd.Env = append(slices.Clone(own), "CGO_ENABLED=0")
+			lambda.EndWithDescendants(cmd)
+			return cmd.CombinedOutput()
+		},
+	}
+}
+
+// BuildFolder builds the program of a folder with a Go program, bootstrap, if it is missing or older than a source. A folder
+// without go.mod is left as it is. shown is how messages name the folder.
+func (t *Tools) BuildFolder(ctx context.Context, dir, shown string) error {
+	if !files.Exists(filepath.Join(dir, "go.mod")) {
+		return nil
+	}
+	const program = "bootstrap"
+	info, err := os.Stat(filepath.Join(dir, program))
+	if err == nil && newerSource(dir, info.ModTime()) == "" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("find the handler: %w", err)
+	}
+	command := []string{"go", "build", "-tags", "lambda.norpc", "-o", program, "."}
+	if _, lacks := exec.LookPath("go"); lacks != nil {
+		if err == nil {
+			t.Note("warning: %s is older than its sources and was not rebuilt: Go is not installed\n", filepath.Join(shown, program))
+			return nil
+		}
+		return diag.WithHint(fmt.Errorf("%s has a Go program that is not built, and Go is not installed", shown), "build it where Go is installed: CGO_ENABLED=0 %s", strings.Join(command, " "))
+	}
+	return t.runBuild(ctx, dir, command)
 }
