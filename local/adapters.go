@@ -4,28 +4,14 @@ import (
 	"context"
 	"slices"
 
-	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/registry"
 	"github.com/formwork-dev/formwork/internal/running/stack"
 	"github.com/formwork-dev/formwork/internal/running/stackset"
-	"github.com/formwork-dev/formwork/internal/services/awslite"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
-
-// storedParameters is [stack.Config.StoredParameters], of our own parameters.
-func storedParameters(services *awslite.Services) func(context.Context, awswire.Caller, []string) (map[string]template.Stored, error) {
-	return func(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
-		found, err := services.StoredParameters(ctx, caller, names)
-		out := make(map[string]template.Stored, len(found))
-		for name, p := range found {
-			out[name] = template.Stored{Type: string(p.Type), Value: p.Value}
-		}
-		return out, err
-	}
-}
 
 // registered runs the handlers of registered versions.
 type registered struct{ *handlers.Pool }

@@ -179,10 +179,10 @@ func TestFlappingDatabase(t *testing.T) {
 	}
 	busy.Go(func() {
 		for ctx.Err() == nil {
-			time.Sleep(150 * time.Millisecond)
+			letRun(150 * time.Millisecond)
 			proxy.down.Store(true)
 			proxy.cut()
-			time.Sleep(70 * time.Millisecond)
+			letRun(70 * time.Millisecond)
 			proxy.down.Store(false)
 		}
 	})

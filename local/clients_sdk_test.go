@@ -22,6 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // A goClient is TestClients' part for aws-sdk-go-v2.
@@ -80,16 +82,6 @@ func (c *goClient) equal(what string, got, want any) {
 	c.Helper()
 	if !reflect.DeepEqual(got, want) {
 		c.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
-// until asks again until the answer is true, for at most a minute.
-func (c *goClient) until(what string, is func() bool) {
-	c.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("still not: %s", what)
-		}
 	}
 }
 
@@ -302,7 +294,7 @@ func (c *goClient) tests() {
 	test(reportName, aws.String("00000002"), &c.packages)
 	test(memoName, nil, nil)
 	var bearer []byte
-	c.until("a call of the handler of memos", func() bool {
+	fixtures.Await(c.T, "a call of the handler of memos", func() bool {
 		bearer, _ = os.ReadFile(filepath.Join(c.dir, "bearer"))
 		return len(bearer) > 0
 	})
@@ -327,7 +319,7 @@ func (c *goClient) tests() {
 		{reportName, "00000001", types.TypeTestsStatusPassed}, {reportName, "00000002", types.TypeTestsStatusPassed}, {memoName, "00000001", types.TypeTestsStatusFailed},
 	} {
 		var out *cloudformation.DescribeTypeOutput
-		c.until("the tests of "+*want.name, func() bool {
+		fixtures.Await(c.T, "the tests of "+*want.name, func() bool {
 			out = must[*cloudformation.DescribeTypeOutput](c)(c.DescribeType(ctx, &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: want.name, VersionId: &want.version}))
 			return out.TypeTestsStatus != types.TypeTestsStatusInProgress
 		})
@@ -352,7 +344,7 @@ func (c *goClient) publishing() {
 	c.equal("the activated version", []any{*activated.PublicVersionNumber, *activated.AutoUpdate, *activated.OriginalTypeName}, []any{"1.0.0", true, *reportName})
 	arn := "arn:aws:cloudformation:us-east-1:" + c.account + ":type/resource/Initech-TPS-Report/00000001"
 	must[*cloudformation.PublishTypeOutput](c)(c.PublishType(ctx, &cloudformation.PublishTypeInput{Arn: &arn}))
-	c.until("the automatic update to 1.1.0", func() bool {
+	fixtures.Await(c.T, "the automatic update to 1.1.0", func() bool {
 		out, err := c.other.DescribeType(context.WithoutCancel(ctx), &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("Initrode::TPS::Report")})
 		return err == nil && aws.ToString(out.PublicVersionNumber) == "1.1.0"
 	})

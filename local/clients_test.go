@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -305,9 +304,7 @@ func TestMemoHandler(t *testing.T) {
 		own := filepath.Join(dir, "bearer-"+next.Header.Get("Lambda-Runtime-Aws-Request-Id"))
 		writeFile(t, own, []byte(request.BearerToken))
 		if os.Link(own, filepath.Join(dir, "bearer")) == nil {
-			for wait := 0; wait < 600 && !exists(filepath.Join(dir, "go")); wait++ {
-				time.Sleep(50 * time.Millisecond)
-			}
+			fixtures.Happens(fixtures.Patience, func() bool { return exists(filepath.Join(dir, "go")) })
 		}
 		answer, err := http.Post(api+next.Header.Get("Lambda-Runtime-Aws-Request-Id")+"/response", "application/json",
 			strings.NewReader(`{"status": "FAILED", "errorCode": "InternalFailure", "message": "memos are never filed"}`))

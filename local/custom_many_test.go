@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -50,7 +51,7 @@ func TestManyCustomResources(t *testing.T) {
 		wait := time.Duration(chances.IntN(300)) * time.Millisecond
 		mu.Unlock()
 		all.Go(func() {
-			time.Sleep(wait) // the order in which they come, not what is asserted
+			letRun(wait) // the order in which they come, not what is asserted
 			if status := v.put(r.ResponseURL, answer(r, nil)); status != http.StatusOK {
 				t.Errorf("a response is answered with %d", status)
 			}
@@ -240,8 +241,8 @@ func TestKillCustomResources(t *testing.T) {
 		// The deletion is killed after its response was taken, or before.
 		v.then(func(r customresource.Request) int {
 			asked <- r
-			for v.try(r.ResponseURL, answer(r, nil)) == 0 && t.Context().Err() == nil {
-				time.Sleep(10 * time.Millisecond)
+			if !fixtures.Happens(fixtures.Patience, func() bool { return v.try(r.ResponseURL, answer(r, nil)) != 0 || t.Context().Err() != nil }) {
+				t.Error("the response to the deletion is not taken")
 			}
 			return 0
 		})

@@ -69,7 +69,7 @@ func (m *torment) anyServer(ctx context.Context) (clients, error) {
 		if len(urls) > 0 {
 			return c, nil
 		}
-		time.Sleep(5 * time.Millisecond)
+		letRun(5 * time.Millisecond)
 	}
 	return clients{}, ctx.Err()
 }
@@ -95,7 +95,7 @@ func (m *torment) try(ctx context.Context, what string, call func(ctx context.Co
 		case time.Since(began) > stuck:
 			return fmt.Errorf("%s: not answered for %s: %w", what, stuck, err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		letRun(10 * time.Millisecond)
 	}
 }
 
@@ -252,7 +252,7 @@ func (d *driver) second() string { return d.stack + "-second" }
 // await waits until the stack is not in progress.
 func (d *driver) await(ctx context.Context) (types.StackStatus, error) {
 	var status types.StackStatus
-	for began := time.Now(); ; time.Sleep(30 * time.Millisecond) {
+	for began := time.Now(); ; letRun(30 * time.Millisecond) {
 		err := d.try(ctx, "DescribeStacks", func(ctx context.Context, c clients) error {
 			out, err := c.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(d.ref())})
 			if err == nil {

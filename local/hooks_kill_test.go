@@ -48,7 +48,7 @@ func newJudge(t *testing.T, chances *rand.Rand) *judge {
 		j.asked++
 		wait := time.Duration(chances.IntN(60)) * time.Millisecond
 		j.mu.Unlock()
-		time.Sleep(wait) // so that servers die while it runs
+		letRun(wait) // so that servers die while it runs
 		answer := map[string]any{"hookStatus": "SUCCESS", "message": "fine", "clientRequestToken": request.ClientRequestToken}
 		if strings.HasPrefix(note, "bad") {
 			answer["hookStatus"], answer["errorCode"], answer["message"] = "FAILED", "NonCompliant", "bad note"
@@ -129,7 +129,7 @@ func TestKillHooks(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 1 + chances.IntN(2) {
-				time.Sleep(time.Duration(chances.IntN(250)) * time.Millisecond)
+				letRun(time.Duration(chances.IntN(250)) * time.Millisecond)
 				died++
 				server.kill()
 				server = mustStart(t, options)

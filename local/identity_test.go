@@ -73,7 +73,7 @@ func TestNobodyIsTakenForSomebodyElse(t *testing.T) {
 			// The SDK tries again by itself.
 			var mending sync.WaitGroup
 			mending.Go(func() {
-				time.Sleep(50 * time.Millisecond)
+				letRun(50 * time.Millisecond)
 				mend()
 			})
 			config.RetryMaxAttempts = 20

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 )
 
@@ -148,7 +149,7 @@ func (k *killing) round(n int) {
 	}
 	busy.Go(func() { k.putSecrets(life, n) })
 	busy.Go(func() { k.putResources(life, n) })
-	time.Sleep(time.Duration(100+k.rand.IntN(1200)) * time.Millisecond)
+	letRun(time.Duration(100+k.rand.IntN(1200)) * time.Millisecond)
 	k.server.kill()
 	end()
 	busy.Wait()
@@ -165,12 +166,12 @@ func (k *killing) start() {
 func (k *killing) noOrphans() {
 	k.t.Helper()
 	var left map[int]string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if left = processesOf(k.options.Dir); len(left) == 0 {
-			return
-		}
+	if !fixtures.Happens(fixtures.Patience, func() bool {
+		left = processesOf(k.options.Dir)
+		return len(left) == 0
+	}) {
+		k.t.Errorf("the handlers of the server that was killed still run: %v", left)
 	}
-	k.t.Errorf("the handlers of the server that was killed still run: %v", left)
 }
 
 // lost notes a call that was not answered as it should. Only the end of the server excuses.

@@ -209,7 +209,7 @@ func registerOn(ctx context.Context, b *testing.B, url string, done *atomic.Int6
 				done.Add(1)
 				break
 			}
-			time.Sleep(10 * time.Millisecond)
+			letRun(10 * time.Millisecond)
 		}
 		if err != nil && ctx.Err() == nil {
 			b.Error(err)
@@ -301,7 +301,7 @@ func BenchmarkIdle(b *testing.B) {
 			}
 		}
 		b.ReportMetric(memoryOf(b, server, "VmRSS"), "busy-MB")
-		time.Sleep(quiet)
+		letRun(quiet)
 		b.ReportMetric(memoryOf(b, server, "VmRSS"), "idle-MB")
 		b.ReportMetric(memoryOf(b, server, "RssAnon"), "idle-allocated-MB")
 		started := time.Now()

@@ -355,7 +355,7 @@ func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) 
 	err = c.sealer.Claim(ctx, c.store)
 	var other *seal.KeyError
 	if errors.As(err, &other) {
-		err = &OtherKeyError{Path: path, Shared: c.store.IsPostgres(), Err: other}
+		err = &OtherKeyError{Path: path, Shared: config.Database != "", Err: other}
 	}
 	return key, err
 }

@@ -46,10 +46,10 @@ func TestDatabaseAway(t *testing.T) {
 			m.refer()
 
 			work := m.beginOnce(rand.New(rand.NewPCG(1, 7)), 1)
-			time.Sleep(700 * time.Millisecond)
+			letRun(700 * time.Millisecond)
 			away()
 			gone := kill{at: time.Now()}
-			time.Sleep(outage(t))
+			letRun(outage(t))
 			back()
 			gone.started = time.Now()
 			work.finish()
@@ -127,7 +127,7 @@ func TestClockJumps(t *testing.T) {
 			jumps := []time.Duration{time.Hour, -time.Hour, -time.Hour, time.Hour, -time.Hour, time.Hour}
 			began := time.Now()
 			for _, jump := range jumps {
-				time.Sleep(700 * time.Millisecond)
+				letRun(700 * time.Millisecond)
 				offset.Add(int64(jump))
 			}
 			work.finish()

@@ -341,13 +341,14 @@ func processesOf(dir string) map[int]string {
 // eventually waits until something is so.
 func eventually(t testing.TB, patience time.Duration, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("not within %s: %s", patience, what) // perhaps in a goroutine of the test
-			return
-		}
+	if !fixtures.Happens(patience, is) {
+		t.Errorf("not within %s: %s", patience, what) // perhaps in a goroutine of the test
 	}
 }
+
+// letRun lets servers, handlers and clients work for a moment: the chance of a campaign, or the time between two requests of a
+// driver that ends in any case. Nothing is asserted of it.
+func letRun(d time.Duration) { time.Sleep(d) }
 
 // codeOf is the code of the server's refusal, "" where the server did not answer.
 func codeOf(err error) string {

@@ -355,7 +355,7 @@ func TestKillRegistration(t *testing.T) {
 				{ParameterKey: aws.String("Name"), ParameterValue: aws.String(name(n))}, {ParameterKey: aws.String("Package"), ParameterValue: &url},
 			}}))
 		}
-		time.Sleep(time.Duration(round*40) * time.Millisecond) // each round at another moment
+		letRun(time.Duration(round*40) * time.Millisecond) // each round at another moment
 		server.kill()
 		server = mustStart(t, options)
 		c = newClients(t, server.url)

@@ -98,7 +98,7 @@ func drifts(note, want string) func(context.Context, clients, *driver, string) e
 				return err
 			}
 			if out.DetectionStatus == types.StackDriftDetectionStatusDetectionInProgress {
-				time.Sleep(20 * time.Millisecond)
+				letRun(20 * time.Millisecond)
 				continue
 			}
 			if got := fmt.Sprintf("%s %s %d", out.DetectionStatus, out.StackDriftStatus, aws.ToInt32(out.DriftedStackResourceCount)); got != want {
@@ -146,7 +146,7 @@ func refactored(first, second fmt.Stringer) func(context.Context, clients, *driv
 			case out.Status == types.StackRefactorStatusCreateComplete && out.ExecutionStatus != types.StackRefactorExecutionStatusExecuteInProgress:
 				return fmt.Errorf("the refactor is %s: %s", out.ExecutionStatus, aws.ToString(out.ExecutionStatusReason))
 			}
-			time.Sleep(20 * time.Millisecond)
+			letRun(20 * time.Millisecond)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func removeSecond(ctx context.Context, c clients, d *driver, _ string) error {
 				return err
 			}
 		}
-		time.Sleep(20 * time.Millisecond)
+		letRun(20 * time.Millisecond)
 	}
 }
 

@@ -100,7 +100,7 @@ func execute(kind types.ChangeSetType, s fmt.Stringer, resources ...types.Resour
 			if out.Status == types.ChangeSetStatusFailed {
 				return fmt.Errorf("the change set failed: %s", aws.ToString(out.StatusReason))
 			}
-			time.Sleep(20 * time.Millisecond)
+			letRun(20 * time.Millisecond)
 		}
 		_, err = c.ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{StackName: &d.stack, ChangeSetName: &set, ClientRequestToken: &token})
 		return err
@@ -113,7 +113,7 @@ func interrupted(first func(context.Context, clients, *driver, string) error, th
 		if err := first(ctx, c, d, token); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(d.chances.IntN(400)) * time.Millisecond)
+		letRun(time.Duration(d.chances.IntN(400)) * time.Millisecond)
 		return then(ctx, c, d)
 	}
 }

@@ -129,7 +129,7 @@ func liveThrough(b *testing.B, c clients, client *caller, name string, resources
 				if read == "DescribeStacks" {
 					over = !inProgress(statusIn(client.body))
 				}
-				time.Sleep(pause)
+				letRun(pause)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func BenchmarkStackMemory(b *testing.B) {
 		}
 		busy.Wait()
 		b.ReportMetric(memoryOf(b, server, "VmRSS"), "busy-rss-MB")
-		time.Sleep(idle)
+		letRun(idle)
 		b.ReportMetric(memoryOf(b, server, "VmRSS"), "idle-rss-MB")
 		server.terminate(b)
 	}

@@ -129,7 +129,7 @@ func (c *caller) settle(b *testing.B, stack string, want types.StackStatus) {
 		case !inProgress(status):
 			b.Fatalf("the stack %s is in %s, expected %s: %s", stack, status, want, c.body)
 		}
-		time.Sleep(50 * time.Millisecond)
+		letRun(50 * time.Millisecond)
 	}
 }
 

@@ -70,7 +70,7 @@ func killWhile(t *testing.T, several int, names ...string) {
 	for range rounds(t, kills) {
 		// On a busy machine servers live longer: they must get something done before they die.
 		life := time.Duration(50+chances.IntN(1200)) * time.Millisecond
-		time.Sleep(life * min(max(server.took/idleStart, 1), 6))
+		letRun(life * min(max(server.took/idleStart, 1), 6))
 		if work.failed() {
 			break
 		}

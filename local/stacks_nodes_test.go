@@ -64,7 +64,7 @@ func nodesStacks(t *testing.T, strike func(*process) (alive bool)) {
 	var settled []time.Duration
 	for range rounds(t, kills) {
 		work := m.beginOnce(chances, 2)
-		time.Sleep(time.Duration(100+chances.IntN(2500)) * time.Millisecond)
+		letRun(time.Duration(100+chances.IntN(2500)) * time.Millisecond)
 		urls := slices.Sorted(maps.Keys(nodes))
 		dead := nodes[urls[chances.IntN(len(urls))]]
 		m.down(dead)

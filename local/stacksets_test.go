@@ -180,7 +180,7 @@ func TestKillStackSets(t *testing.T) {
 			for !over && ctx.Err() == nil {
 				out, err := newClients(t, server.url).DescribeStackSetOperation(t.Context(), &cloudformation.DescribeStackSetOperationInput{StackSetName: &name, OperationId: id})
 				over = err == nil && out.StackSetOperation.EndTimestamp != nil
-				time.Sleep(5 * time.Millisecond)
+				letRun(5 * time.Millisecond)
 			}
 			cancel()
 			if over || died >= kills {
@@ -304,7 +304,7 @@ func BenchmarkStackSet(b *testing.B) {
 			} else if status != cfntypes.StackSetOperationStatusRunning {
 				b.Fatalf("the operation is %s", status)
 			}
-			time.Sleep(20 * time.Millisecond)
+			letRun(20 * time.Millisecond)
 		}
 		wall := time.Since(begun).Seconds()
 		b.ReportMetric(wall, "wall-s")

@@ -117,7 +117,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	})
 	stacks := stack.New(stack.Config{
 		Store: c.store, Types: types, Operations: operations, Hooks: hooks, Object: objects.template, HasObjects: objects.any, Resolve: c.services.Resolve,
-		StoredParameters: storedParameters(c.services), Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
+		StoredParameters: c.services.StoredParameters, Macros: macros.For, Fragment: extensions.Fragment, Notify: topics.Notify, Endpoint: c.url, Hold: holdAnswers, Logger: logger, Now: now,
 		SimulateSignals: len(config.Simulate) > 0 && !config.AwaitSignals, TimeScale: scale,
 	})
 	refactors := refactor.New(refactor.Config{Store: c.store, Stacks: stacks, Types: types, Operations: operations, Hold: holdAnswers, Now: now})

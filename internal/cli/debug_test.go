@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/chromedp/remote"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
@@ -75,16 +76,16 @@ func startDebug(t *testing.T, dir string, environ []string, args ...string) *deb
 func (r *debugRun) prints(pattern string, n int) string {
 	r.t.Helper()
 	search := regexp.MustCompile(pattern)
-	for end := time.Now().Add(debugPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if found := search.FindAllStringSubmatch(r.out.String()+r.errs.String(), -1); len(found) >= n {
-			return found[n-1][1]
-		}
-		if len(r.ended) > 0 {
-			break
-		}
+	var found [][]string
+	fixtures.Happens(debugPatience, func() bool {
+		ended := len(r.ended) > 0
+		found = search.FindAllStringSubmatch(r.out.String()+r.errs.String(), -1)
+		return ended || len(found) >= n
+	})
+	if len(found) < n {
+		r.t.Fatalf("the command does not print %q:\n%s%s", pattern, r.out.String(), r.errs.String())
 	}
-	r.t.Fatalf("the command does not print %q:\n%s%s", pattern, r.out.String(), r.errs.String())
-	return ""
+	return found[n-1][1]
 }
 
 // succeeds waits for the end of the command.
@@ -607,10 +608,8 @@ func TestDebugJava(t *testing.T) {
 		}
 		shows := func(text string) {
 			t.Helper()
-			for end := time.Now().Add(debugPatience); !strings.Contains(printed.String(), text); time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("jdb does not print %q:\n%s", text, printed.String())
-				}
+			if !fixtures.Happens(debugPatience, func() bool { return strings.Contains(printed.String(), text) }) {
+				t.Fatalf("jdb does not print %q:\n%s", text, printed.String())
 			}
 		}
 		shows("VM Started")

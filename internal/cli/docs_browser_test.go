@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // browserTimeout bounds what one step of a browser may take on a machine that does much else.
@@ -80,14 +82,12 @@ func docsWait(t *testing.T, browser context.Context, expression string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(browser, browserTimeout)
 	defer cancel()
-	for {
-		switch is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")")); {
-		case err == nil && is:
-			return
-		case ctx.Err() != nil:
-			t.Fatalf("never true: %s (%v)", expression, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	var err error
+	if !fixtures.Happens(browserTimeout, func() (is bool) {
+		is, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		return err == nil && is
+	}) {
+		t.Fatalf("never true: %s (%v)", expression, err)
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
@@ -248,12 +248,11 @@ func TestCommandsEndHandlers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() {
-				for ctx.Err() == nil {
-					if _, err := os.Stat(pids); err == nil {
-						cancel()
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
+				defer cancel()
+				fixtures.Happens(fixtures.Patience, func() bool {
+					_, err := os.Stat(pids)
+					return err == nil || ctx.Err() != nil
+				})
 			}()
 			args := strings.Fields(command)
 			code, stderr := stopMain(ctx, t, dir, "", args, strings.NewReader(""))

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // A terminal is a pseudo-terminal: the test holds the side of the user.
@@ -72,19 +74,18 @@ var escapes = regexp.MustCompile(`\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\][^\x07\x1b]*(\x0
 // see waits until the text is shown, after what was seen before.
 func (term *terminal) see(text string) {
 	term.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
+	var shown string
+	if !fixtures.Happens(fixtures.Patience, func() bool {
 		term.mu.Lock()
-		shown := escapes.ReplaceAllString(term.shown.String(), "")
-		term.mu.Unlock()
-		if i := strings.Index(shown[min(term.read, len(shown)):], text); i >= 0 {
+		defer term.mu.Unlock()
+		shown = escapes.ReplaceAllString(term.shown.String(), "")
+		i := strings.Index(shown[min(term.read, len(shown)):], text)
+		if i >= 0 {
 			term.read += i + len(text)
-			return
 		}
-		if time.Now().After(deadline) {
-			term.t.Fatalf("the terminal does not show %q; it shows\n%s", text, shown)
-		}
-		time.Sleep(5 * time.Millisecond)
+		return i >= 0
+	}) {
+		term.t.Fatalf("the terminal does not show %q; it shows\n%s", text, shown)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 func TestLifecycle(t *testing.T) {
@@ -83,15 +84,13 @@ func TestEnds(t *testing.T) {
 // nothingRuns fails if the server has left a goroutine behind.
 func nothingRuns(t *testing.T) {
 	t.Helper()
-	for range 100 {
+	if !fixtures.Happens(fixtures.Patience, func() bool { // the reader ends a moment after its input
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		if !bytes.Contains(stacks, []byte("lsp.(*server)")) && !bytes.Contains(stacks, []byte("lsp.(*outbox)")) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond) // the reader ends a moment after its input
+		return !bytes.Contains(stacks, []byte("lsp.(*server)")) && !bytes.Contains(stacks, []byte("lsp.(*outbox)"))
+	}) {
+		t.Error("a goroutine of the server is left behind")
 	}
-	t.Error("a goroutine of the server is left behind")
 }
 
 func TestEndOfContext(t *testing.T) {

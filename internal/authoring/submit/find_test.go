@@ -241,9 +241,7 @@ func TestFollowWaitsForTheGroup(t *testing.T) {
 	r := open(t, a)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for len(a.Calls("FilterLogEvents")) < 2 {
-			time.Sleep(time.Millisecond)
-		}
+		fixtures.Happens(fixtures.Patience, func() bool { return len(a.Calls("FilterLogEvents")) >= 2 })
 		a.Log("g", fixtures.AWSLogEvent{ID: "1", Message: "here", Time: time.Now()})
 	}()
 	got := ""

@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // roleVar makes the test binary another program: see TestMain.
@@ -178,16 +179,11 @@ func TestControlGroupsOfKilledPrograms(t *testing.T) {
 	if rel, err := filepath.Rel(filepath.Dir(g.dir), dir); err != nil || !filepath.IsLocal(rel) {
 		t.Fatalf("%s is not beside %s", dir, g.dir)
 	}
-	for range 1000 { // the kernel ends its processes
+	fixtures.Await(t, "the end of the group of a killed program", func() bool { // the kernel ends its processes
 		g.h.sweep(filepath.Dir(g.dir))
-		if _, err = os.Stat(filepath.Dir(dir)); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the group of a killed program is left: %v", err)
-	}
+		_, err := os.Stat(filepath.Dir(dir))
+		return errors.Is(err, os.ErrNotExist)
+	})
 	if _, err := os.Stat(g.dir); err != nil {
 		t.Errorf("the group of this program: %v", err)
 	}

@@ -5,24 +5,22 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // waiting makes a spare and returns it.
 func waiting(t *testing.T) *first {
 	t.Helper()
-	for range 1000 { // another one may be under way
+	var f *first
+	fixtures.Await(t, "a spare", func() bool { // another one may be under way
 		spares.make(true)
 		spares.mu.Lock()
-		f := spares.waiting
-		spares.mu.Unlock()
-		if f != nil {
-			return f
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("no spare is made")
-	return nil
+		defer spares.mu.Unlock()
+		f = spares.waiting
+		return f != nil
+	})
+	return f
 }
 
 // start runs a program and returns the session and what it prints.
@@ -67,12 +65,7 @@ func TestSpare(t *testing.T) {
 	}
 	f = waiting(t)
 	spares.drop(f)
-	for i := 0; syscall.Kill(f.cmd.Process.Pid, 0) == nil; i++ {
-		if i > 1000 {
-			t.Fatal("a spare that was dropped still runs")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	fixtures.Await(t, "the end of a spare that was dropped", func() bool { return syscall.Kill(f.cmd.Process.Pid, 0) != nil })
 }
 
 // BenchmarkStart is the start of a program that does nothing, and its end.

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 func put(t *testing.T, s *Store, content []byte) Blob {
@@ -181,6 +183,27 @@ func (f call) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
+// age makes blobs two hours older.
+func age(t *testing.T, s *Store, blobs ...Blob) {
+	t.Helper()
+	for _, blob := range blobs {
+		if !s.isPostgres() {
+			makeOld(t, filepath.Join(s.config.Dir, "blobs", blob.Hash[:2], blob.Hash))
+		} else if _, err := Exec(t.Context(), s.on(s.writer), "UPDATE blobs SET touched = touched - ? WHERE hash = ?", (2 * time.Hour).Microseconds(), blob.Hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// makeOld makes a file two hours older.
+func makeOld(t *testing.T, path string) {
+	t.Helper()
+	old := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
@@ -191,8 +214,8 @@ func TestSweep(t *testing.T) {
 				t.Errorf("grace %s: swept %+v (%v), although all is new", grace, swept, err)
 			}
 		}
-		time.Sleep(2 * time.Millisecond)
-		swept, err := s.Blobs().Sweep(t.Context(), time.Millisecond, keep)
+		age(t, s, wanted, unwanted)
+		swept, err := s.Blobs().Sweep(t.Context(), time.Hour, keep)
 		if err != nil || swept != (Swept{Blobs: 1, Bytes: unwanted.Size}) {
 			t.Errorf("swept %+v (%v)", swept, err)
 		}
@@ -215,8 +238,8 @@ func TestPutDuringSweep(t *testing.T) {
 	eachStore(t, func(t *testing.T, config Config) {
 		s := open(t, config)
 		blob := put(t, s, []byte("content"))
-		time.Sleep(200 * time.Millisecond)
-		_, err := s.Blobs().Sweep(t.Context(), 100*time.Millisecond, func(_ context.Context, hash string) (bool, error) {
+		age(t, s, blob)
+		_, err := s.Blobs().Sweep(t.Context(), time.Hour, func(_ context.Context, hash string) (bool, error) {
 			if hash != blob.Hash {
 				t.Errorf("asked for %s", hash)
 			}
@@ -233,7 +256,7 @@ func TestPutDuringSweep(t *testing.T) {
 }
 
 func TestSweepGoesThroughAll(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	const count = 1203 // more than two pages
 	kept := map[string]bool{}
 	for i := range count {
@@ -243,11 +266,11 @@ func TestSweepGoesThroughAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeFile(t, path, fmt.Sprint(i))
+		makeOld(t, path)
 		kept[hash] = i%3 == 0
 	}
 	asked := 0
-	time.Sleep(2 * time.Millisecond)
-	swept, err := s.Blobs().Sweep(t.Context(), time.Millisecond, func(_ context.Context, hash string) (bool, error) {
+	swept, err := s.Blobs().Sweep(t.Context(), time.Hour, func(_ context.Context, hash string) (bool, error) {
 		asked++
 		return kept[hash], nil
 	})
@@ -258,12 +281,12 @@ func TestSweepGoesThroughAll(t *testing.T) {
 
 // TestInterruptedPutIsSwept: a process that was killed while it put leaves a file.
 func TestInterruptedPutIsSwept(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	incoming := filepath.Join(s.config.Dir, "blobs", "incoming")
 	writeFile(t, filepath.Join(incoming, "old"), "half")
-	time.Sleep(100 * time.Millisecond)
+	makeOld(t, filepath.Join(incoming, "old"))
 	writeFile(t, filepath.Join(incoming, "new"), "half")
-	if _, err := s.Blobs().Sweep(t.Context(), 50*time.Millisecond, nil); err != nil {
+	if _, err := s.Blobs().Sweep(t.Context(), time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(incoming)
@@ -273,7 +296,7 @@ func TestInterruptedPutIsSwept(t *testing.T) {
 }
 
 func TestDamagedBlobIsReplaced(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	blob := put(t, s, []byte("content"))
 	if err := os.Truncate(filepath.Join(s.config.Dir, "blobs", blob.Hash[:2], blob.Hash), 3); err != nil {
 		t.Fatal(err)

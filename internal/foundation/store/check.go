@@ -16,14 +16,14 @@ const checkSize = 256 << 10
 // that writes, and on SQLite writes a file next to the blobs and removes it.
 func (s *Store) Check(ctx context.Context) error {
 	query := "PRAGMA user_version = 1" // of the file's first page; unused by SQLite otherwise
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		query = "SELECT pg_current_xact_id()" // which a server that only reads refuses
 	}
 	err := s.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := Exec(ctx, tx, query)
 		return err
 	})
-	if err != nil || s.IsPostgres() {
+	if err != nil || s.isPostgres() {
 		return err
 	}
 	if s.damaged.Load() { // elsewhere than on the pages that the transaction wrote

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // This file is about how wake-ups are handed out, beneath the contract in wake_test.go.
@@ -137,7 +139,7 @@ func TestRunsOfOneIDNeverOverlap(t *testing.T) {
 	if _, err := Exec(t.Context(), s.on(s.writer), "DELETE FROM nodes"); err != nil { // taken for dead
 		t.Fatal(err)
 	}
-	await(t, "the wake-up is claimed under the next lease", func() bool {
+	fixtures.Await(t, "the wake-up is claimed under the next lease", func() bool {
 		n, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE node NOT IN ('', ?)", first)
 		return err == nil && n == 1
 	})
@@ -166,12 +168,11 @@ func TestClockGoesBack(t *testing.T) {
 		wake(t, s, "k", "soon", clock.now().Add(time.Minute))
 		wake(t, s, "k", "tomorrow", clock.now().Add(24*time.Hour))
 		clock.advance(-3 * time.Second) // no matter
-		time.Sleep(50 * time.Millisecond)
-		if got := r.seen(); len(got) > 0 {
-			t.Errorf("ran %q before the clock was set", got)
+		if fixtures.Happens(50*time.Millisecond, func() bool { return len(r.seen()) > 0 }) {
+			t.Errorf("ran %q before the clock was set", r.seen())
 		}
 		clock.advance(-time.Hour)
-		await(t, "what waited is looked at", func() bool { return len(r.seen()) == 2 })
+		fixtures.Await(t, "what waited is looked at", func() bool { return len(r.seen()) == 2 })
 		if got := slices.Sorted(slices.Values(r.seen())); !slices.Equal(got, []string{"soon", "tomorrow"}) {
 			t.Errorf("ran %q", got)
 		}
@@ -182,7 +183,7 @@ func TestClockGoesBack(t *testing.T) {
 		clock.advance(-time.Hour)
 		s = open(t, config)
 		work(t, s, map[string]Run{"k": r.work})
-		await(t, "what waited when the store was closed is looked at", func() bool { return slices.Contains(r.seen(), "later") })
+		fixtures.Await(t, "what waited when the store was closed is looked at", func() bool { return slices.Contains(r.seen(), "later") })
 	})
 }
 
@@ -200,5 +201,5 @@ func TestClockOfTheDatabaseGoesBack(t *testing.T) {
 	}
 	var r recorder
 	work(t, s, map[string]Run{"k": r.work})
-	await(t, "the work of the dead node is taken over", func() bool { return slices.Equal(r.seen(), []string{"id"}) })
+	fixtures.Await(t, "the work of the dead node is taken over", func() bool { return slices.Equal(r.seen(), []string{"id"}) })
 }

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,38 +54,5 @@ func TestInsert(t *testing.T) {
 		if err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return Insert(ctx, tx, duplicate...) }); err == nil {
 			t.Error("a duplicate key is no error")
 		}
-	})
-}
-
-// TestAfter has functions called after commits, and only after those.
-func TestAfter(t *testing.T) {
-	eachStore(t, func(t *testing.T, config Config) {
-		s := open(t, config)
-		failure := errors.New("no")
-		var mu sync.Mutex
-		called := map[int]int{}
-		var writing sync.WaitGroup
-		const count = 40
-		for i := range count {
-			writing.Go(func() {
-				err := s.Write(t.Context(), func(_ context.Context, tx *Tx) error {
-					tx.After(func() {
-						mu.Lock()
-						defer mu.Unlock()
-						called[i]++
-					})
-					if i%8 == 0 {
-						return failure
-					}
-					return nil
-				})
-				mu.Lock()
-				defer mu.Unlock()
-				if failed := i%8 == 0; errors.Is(err, failure) != failed || called[i] != map[bool]int{false: 1, true: 0}[failed] {
-					t.Errorf("%d: %v, called %d times", i, err, called[i])
-				}
-			})
-		}
-		writing.Wait()
 	})
 }

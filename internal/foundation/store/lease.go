@@ -39,7 +39,7 @@ const (
 
 func takeLease(ctx context.Context, s *Store) (*lease, error) {
 	l := &lease{store: s}
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		db, err := openPostgresPool(s.config.DSN, 1)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ func (s *Store) Waiting(ctx context.Context) (int64, error) {
 // Size is the size of the database in bytes. It does not include the blobs of an SQLite store,
 // which are separate files.
 func (s *Store) Size(ctx context.Context) (int64, error) {
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		var size int64
 		if err := Query(ctx, s.Read(), &size, "SELECT pg_database_size(current_database())"); err != nil {
 			return 0, fmt.Errorf("measure the database: %w", s.explain(err))

@@ -78,7 +78,7 @@ func (s *Store) migrateTo(ctx context.Context, files fs.FS) error {
 	if current, err := s.isCurrent(ctx, files); err != nil || current {
 		return err
 	}
-	if !s.IsPostgres() {
+	if !s.isPostgres() {
 		return s.migrateForward(ctx, sqliteFiles{files})
 	}
 	conn, err := s.writer.Conn(ctx)
@@ -121,7 +121,7 @@ func (s *Store) refuseNewer(applied, known []int64) error {
 			continue
 		}
 		where := s.file
-		if s.IsPostgres() {
+		if s.isPostgres() {
 			where = "the PostgreSQL database"
 		}
 		return &NewerError{Where: where, Store: slices.Max(applied), Program: slices.Max(known)}
@@ -132,7 +132,7 @@ func (s *Store) refuseNewer(applied, known []int64) error {
 // applied lists the versions of the database, none for one that is empty.
 func (s *Store) applied(ctx context.Context) ([]int64, error) {
 	exists := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass(?)"
 	}
 	var count int
@@ -169,7 +169,7 @@ func versions(files fs.FS) ([]int64, error) {
 
 func (s *Store) migrateForward(ctx context.Context, files fs.FS) error {
 	dialect := goose.DialectSQLite3
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		dialect = goose.DialectPostgres
 	}
 	provider, err := goose.NewProvider(dialect, s.writer, files,

@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // postgresTables names the tables that SQLite does not need.
@@ -21,7 +23,7 @@ var postgresTables = []string{"blobs", "blob_chunks"}
 // TestCataloguesAreEqual: what one database has, the other has, by the same names.
 func TestCataloguesAreEqual(t *testing.T) {
 	pg := catalogue(t, open(t, postgres(t)))
-	lite := catalogue(t, open(t, Config{Dir: t.TempDir()}))
+	lite := catalogue(t, open(t, Config{Dir: fixtures.TempDir(t)}))
 	pg = slices.DeleteFunc(pg, func(line string) bool {
 		return slices.ContainsFunc(postgresTables, func(table string) bool { return strings.HasPrefix(line, table+" ") })
 	})
@@ -42,7 +44,7 @@ func TestCataloguesAreEqual(t *testing.T) {
 func catalogue(t *testing.T, s *Store) []string {
 	t.Helper()
 	query := catalogueSQLite
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		query = cataloguePostgres
 	}
 	var lines []string
@@ -111,7 +113,7 @@ func unmigrated(t *testing.T, config Config) *Store {
 	s := &Store{config: config.withDefaults()}
 	s.logger = s.config.Logger
 	var err error
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		s.writer, err = openPostgresPool(config.DSN, 4)
 		s.reader = s.writer
 	} else {

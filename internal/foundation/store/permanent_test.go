@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 func TestLifespanOfErrors(t *testing.T) {
@@ -86,7 +88,7 @@ func TestRefusedStatements(t *testing.T) {
 		if err := insert("what?"); !Permanent(err) {
 			t.Errorf("a duplicate: %v", err)
 		}
-		if err := insert(hex.EncodeToString(long)); s.IsPostgres() != Permanent(err) {
+		if err := insert(hex.EncodeToString(long)); s.isPostgres() != Permanent(err) {
 			t.Errorf("4,000 bytes in an index: %v", err)
 		}
 		if err := insert(hex.EncodeToString(long)[:MaxKey]); err != nil {
@@ -156,7 +158,7 @@ func TestGiveUp(t *testing.T) {
 				if limit == 0 {
 					limit = 2*maxFailures + 1
 				}
-				await(t, "it has run often enough", func() bool {
+				fixtures.Await(t, "it has run often enough", func() bool {
 					clock.advance(time.Second)
 					return runs.Load() >= limit
 				})
@@ -220,7 +222,7 @@ func TestLostDatabase(t *testing.T) {
 
 // TestCheckReportsDamage damages pages of a database that is open: Check writes to others.
 func TestCheckReportsDamage(t *testing.T) {
-	config := Config{Dir: t.TempDir()}
+	config := Config{Dir: fixtures.TempDir(t)}
 	s := open(t, config)
 	execute(t, s, "CREATE TABLE keys (k TEXT PRIMARY KEY)")
 	for i := range 200 {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // TestStatements sends texts of every kind, more kinds of statements than are kept, and one while its rows are being read.
 func TestStatements(t *testing.T) {
-	s := withThings(t, Config{Dir: t.TempDir()})
+	s := withThings(t, Config{Dir: fixtures.TempDir(t)})
 	texts := []string{"", "'", "''", "a'b''c", "?", ";", "--", "\"", "ä\u2028", "1700000000000000", `{"a": ['x', 12345]}`, strings.Repeat("'long", 10_000)}
 	for i, text := range texts {
 		row := thing{ID: fmt.Sprint(i), Data: text, At: s.Now()}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // The test binary doubles as another process: with childVar set it behaves as one of
@@ -122,7 +124,7 @@ func holdFolder(*Store, string) error {
 }
 
 func TestFolderIsLocked(t *testing.T) {
-	config := Config{Dir: t.TempDir()}
+	config := Config{Dir: fixtures.TempDir(t)}
 	holder := startChild(t, config, "hold", "")
 	holder.expect(t)
 	_, err := Open(t.Context(), config)
@@ -339,7 +341,7 @@ func TestSilentNodeStops(t *testing.T) {
 		return time.Time{}, nil
 	}})
 	wake(t, s, "k", "id", time.Time{})
-	await(t, "the worker runs", func() bool { return runs.Load() == 1 })
+	fixtures.Await(t, "the worker runs", func() bool { return runs.Load() == 1 })
 	if _, err := Exec(t.Context(), s.on(s.writer), "DELETE FROM nodes"); err != nil { // as another node would
 		t.Fatal(err)
 	}
@@ -360,15 +362,15 @@ func TestConnectionsAreLost(t *testing.T) {
 	var r recorder
 	work(t, s, map[string]Run{"k": r.work})
 	for i := range 5 {
-		await(t, "all other connections are cut", func() bool {
+		fixtures.Await(t, "all other connections are cut", func() bool {
 			_, err := Exec(t.Context(), s.on(s.writer), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 			return err == nil
 		})
-		await(t, "a write goes through", func() bool {
+		fixtures.Await(t, "a write goes through", func() bool {
 			return s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.Wake(ctx, "k", fmt.Sprint(i), time.Time{}) }) == nil
 		})
 	}
-	await(t, "no wake-up is left", func() bool { // unlike idle, over broken connections
+	fixtures.Await(t, "no wake-up is left", func() bool { // unlike idle, over broken connections
 		left, err := Count(t.Context(), s.Read(), "FROM wakeups")
 		return err == nil && left == 0
 	})

@@ -172,9 +172,9 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// IsPostgres reports whether several nodes share the store through PostgreSQL. Use SQL that
+// isPostgres reports whether several nodes share the store through PostgreSQL. Use SQL that
 // both databases understand; this is for the exceptions.
-func (s *Store) IsPostgres() bool { return s.config.DSN != "" }
+func (s *Store) isPostgres() bool { return s.config.DSN != "" }
 
 // Now is the time by the store's clock.
 func (s *Store) Now() Time { return At(s.config.Now()) }
@@ -186,7 +186,7 @@ func (s *Store) Blobs() *Blobs { return s.blobs }
 func (s *Store) Read() DB { return s.on(s.reader) }
 
 // on executes statements by a connection.
-func (s *Store) on(c conn) *database { return &database{c, s.IsPostgres(), s.config.Sealer} }
+func (s *Store) on(c conn) *database { return &database{c, s.isPostgres(), s.config.Sealer} }
 
 // Readers is how many queries of Read can run at once. More wait, in no order.
 func (s *Store) Readers() int { return s.reader.Stats().MaxOpenConnections }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,7 @@ func TestWriteSeesNoSkew(t *testing.T) {
 		names := []string{"left", "right"}
 		counters(t, s, names...)
 		var group sync.WaitGroup
+		var looked atomic.Int32
 		start := make(chan struct{})
 		for i := range names {
 			group.Go(func() {
@@ -116,7 +118,8 @@ func TestWriteSeesNoSkew(t *testing.T) {
 					if err := Query(ctx, tx, &sum, "SELECT sum(n) FROM counters"); err != nil || sum > 0 {
 						return err
 					}
-					time.Sleep(20 * time.Millisecond)
+					looked.Add(1)
+					fixtures.Happens(20*time.Millisecond, func() bool { return looked.Load() == 2 }) // on PostgreSQL both do before one writes
 					_, err := Exec(ctx, tx, "UPDATE counters SET n = 1 WHERE name = ?", names[i])
 					return err
 				}); err != nil {
@@ -210,7 +213,7 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 }
 
 func TestReadersCannotWrite(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	counters(t, s, "c")
 	if _, err := Exec(t.Context(), s.Read(), "UPDATE counters SET n = 1"); err == nil {
 		t.Error("Read has written")
@@ -349,7 +352,7 @@ func TestOpenWithoutServer(t *testing.T) {
 
 // TestFullDatabase bounds the file instead of the disk, which SQLite reports alike.
 func TestFullDatabase(t *testing.T) {
-	s := withThings(t, Config{Dir: t.TempDir()})
+	s := withThings(t, Config{Dir: fixtures.TempDir(t)})
 	if _, err := Exec(t.Context(), s.on(s.writer), "PRAGMA max_page_count = 100"); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +379,7 @@ func TestFullDatabase(t *testing.T) {
 
 func TestNothingIsLeftRunning(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	var r recorder
 	work(t, s, map[string]Run{"k": r.work})
 	wake(t, s, "k", "id", time.Time{})
@@ -390,7 +393,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 // TestWritesAreSynced: what Write commits is on the disk, and the connection is given
 // back as the claims of wake-ups get it.
 func TestWritesAreSynced(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	level := func(ctx context.Context, query func(context.Context, string, ...any) *sql.Row) (level int) {
 		t.Helper()
 		if err := query(ctx, "PRAGMA synchronous").Scan(&level); err != nil {

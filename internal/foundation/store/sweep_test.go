@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // TestSweepHourly runs the sweep by the clock: first what expires, then the blobs that nobody
@@ -17,12 +19,12 @@ func TestSweepHourly(t *testing.T) {
 		config.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		s := open(t, config)
 		named, lost := put(t, s, []byte("named")), put(t, s, []byte("lost"))
-		time.Sleep(2 * time.Millisecond) // blobs are older than the grace
+		age(t, s, named, lost)
 		var mu sync.Mutex
 		var seen []time.Time
 		failing := true
 		workers, err := s.SweepHourly(t.Context(), Sweep{
-			grace: time.Millisecond,
+			grace: time.Hour,
 			Expire: []func(context.Context, time.Time) error{func(_ context.Context, now time.Time) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -52,12 +54,12 @@ func TestSweepHourly(t *testing.T) {
 		}
 		ahead.Store(int64(firstSweep + time.Minute))
 		s.ring()
-		await(t, "the sweep failed once and ran", func() bool { return times() >= 2 && !has(t, s, lost.Hash) })
+		fixtures.Await(t, "the sweep failed once and ran", func() bool { return times() >= 2 && !has(t, s, lost.Hash) })
 		if !has(t, s, named.Hash) {
 			t.Error("a blob that is kept is gone")
 		}
 		// The next one is scheduled only after the last has ended.
-		await(t, "the sweep runs again", func() bool {
+		fixtures.Await(t, "the sweep runs again", func() bool {
 			ahead.Add(int64(nextSweep + time.Minute))
 			s.ring()
 			return times() >= 3

@@ -37,7 +37,6 @@ type turn struct {
 	err      error
 	panicked any
 	woken    bool
-	after    []func()
 }
 
 // errAlone reports that a transaction of several functions failed, and that this function must
@@ -172,9 +171,7 @@ func (s *Store) share(ctx context.Context, conn beginner, taken []*turn, savepoi
 		return false
 	}
 	for i, t := range taken {
-		if t.err = errs[i]; t.err == nil {
-			runAll(t.after)
-		}
+		t.err = errs[i]
 	}
 	return true
 }
@@ -228,6 +225,6 @@ func (s *Store) run(begun *sql.Tx, t *turn) (err error) {
 	}()
 	tx := &Tx{database: s.on(begun), store: s}
 	err = t.f(t.ctx, tx)
-	t.woken, t.after = tx.woken, tx.after
+	t.woken = tx.woken
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // TestTogether has functions wait for the connection and then share a transaction: what one
@@ -37,7 +39,7 @@ func TestTogether(t *testing.T) {
 		}, failure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Config{Dir: t.TempDir()})
+			s := open(t, Config{Dir: fixtures.TempDir(t)})
 			counters(t, s)
 			conn, release, err := s.lend(t.Context(), time.Now())
 			if err != nil {
@@ -60,7 +62,7 @@ func TestTogether(t *testing.T) {
 					}()
 					errs[i] = s.Write(t.Context(), f)
 				})
-				waitFor(t, func() bool { // the leader may have taken nothing yet
+				fixtures.Await(t, "the queue", func() bool { // the leader may have taken nothing yet
 					s.queue.mu.Lock()
 					defer s.queue.mu.Unlock()
 					return len(s.queue.turns) == i+1
@@ -70,7 +72,7 @@ func TestTogether(t *testing.T) {
 			var gone error
 			var leaving sync.WaitGroup
 			leaving.Go(func() { gone = s.Write(cancelled, add("gone")) })
-			waitFor(t, func() bool {
+			fixtures.Await(t, "the queue", func() bool {
 				s.queue.mu.Lock()
 				defer s.queue.mu.Unlock()
 				return len(s.queue.turns) == count+2
@@ -100,7 +102,7 @@ func TestTogether(t *testing.T) {
 
 // TestTogetherShares looks whether functions that wait share a transaction at all.
 func TestTogetherShares(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	counters(t, s, "a")
 	conn, release, err := s.lend(t.Context(), time.Now())
 	if err != nil {
@@ -124,7 +126,7 @@ func TestTogetherShares(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		waitFor(t, func() bool {
+		fixtures.Await(t, "the queue", func() bool {
 			s.queue.mu.Lock()
 			defer s.queue.mu.Unlock()
 			return len(s.queue.turns) == i+1
@@ -141,15 +143,5 @@ func TestTogetherShares(t *testing.T) {
 	var n int
 	if err := Query(t.Context(), s.Read(), &n, "SELECT n FROM counters"); err != nil || n != 10 {
 		t.Errorf("%d, %v", n, err)
-	}
-}
-
-// waitFor waits until something is so.
-func waitFor(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not within 10 s")
-		}
 	}
 }

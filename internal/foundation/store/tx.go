@@ -16,18 +16,6 @@ type Tx struct {
 	*database
 	store *Store
 	woken bool // there are new wake-ups: the clock must check them after the commit
-	after []func()
-}
-
-// After has f called when the transaction is committed, before Write returns. f must not wait
-// for anything.
-func (tx *Tx) After(f func()) { tx.after = append(tx.after, f) }
-
-// runAll calls what waits for a commit.
-func runAll(after []func()) {
-	for _, f := range after {
-		f()
-	}
 }
 
 // insideWrite marks the context of a function that Write runs.
@@ -59,13 +47,13 @@ func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx *Tx) e
 		return errors.New("write: called inside another write")
 	}
 	options := &sql.TxOptions{}
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		options.Isolation = sql.LevelSerializable
 	}
 	inner := context.WithValue(ctx, insideWrite{}, s)
 	for attempt := 1; ; attempt++ {
 		var err error
-		if s.IsPostgres() {
+		if s.isPostgres() {
 			err = s.alone(inner, time.Now(), options, f)
 		} else {
 			err = s.together(inner, f)
@@ -111,7 +99,6 @@ func (s *Store) transact(ctx context.Context, conn beginner, options *sql.TxOpti
 	if err := begun.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", s.explain(err))
 	}
-	runAll(tx.after)
 	if tx.woken {
 		s.ring()
 	}
@@ -138,7 +125,7 @@ type beginner interface {
 // durable lends the connection whose commits survive the loss of power. On PostgreSQL all do;
 // the SQLite connection is set to sync its log while it is lent.
 func (s *Store) durable(ctx context.Context, begun time.Time) (beginner, func(), error) {
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		return s.writer, func() {}, nil
 	}
 	conn, giveBack, err := s.lend(ctx, begun)

@@ -79,7 +79,7 @@ func (tx *Tx) CancelWake(ctx context.Context, kind, id string) error {
 // claim assigns due wake-ups to this node, and returns them, the most urgent first.
 func (s *Store) claim(ctx context.Context, node string, limit int) ([]wakeup, error) {
 	lock := ""
-	if s.IsPostgres() {
+	if s.isPostgres() {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	var rows []wakeup

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // This file is the contract of Wake, CancelWake and Work. It knows nothing of how wake-ups are
@@ -52,7 +54,7 @@ func runs(workers map[string]Run) map[string]Worker {
 // idle waits until nothing waits and nothing runs.
 func idle(t testing.TB, s *Store) {
 	t.Helper()
-	await(t, "no wake-up is left", func() bool { return len(waiting(t, s)) == 0 })
+	fixtures.Await(t, "no wake-up is left", func() bool { return len(waiting(t, s)) == 0 })
 }
 
 func waiting(t testing.TB, s *Store) []string {
@@ -62,16 +64,6 @@ func waiting(t testing.TB, s *Store) []string {
 		t.Fatal(err)
 	}
 	return ids
-}
-
-// await polls for what another goroutine or process brings about.
-func await(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 // A recorder is a worker that counts.
@@ -130,7 +122,7 @@ func TestWakeIsPartOfItsTransaction(t *testing.T) {
 }
 
 func TestWakeNeedsNames(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	for _, names := range [][2]string{{"", "id"}, {"kind", ""}} {
 		err := s.Write(t.Context(), func(ctx context.Context, tx *Tx) error { return tx.Wake(ctx, names[0], names[1], time.Time{}) })
 		if err == nil {
@@ -327,7 +319,7 @@ func TestFailuresBackOff(t *testing.T) {
 // settled waits until the outcome of the last run is in the table.
 func settled(t *testing.T, s *Store) {
 	t.Helper()
-	await(t, "no worker runs", func() bool {
+	fixtures.Await(t, "no worker runs", func() bool {
 		running, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE node <> ''")
 		if err != nil {
 			t.Fatal(err)
@@ -355,7 +347,7 @@ func TestUnknownKindWaitsForItsWorker(t *testing.T) {
 		var old recorder
 		work(t, s, map[string]Run{"old": old.work})
 		wake(t, s, "new", "id", time.Time{})
-		await(t, "it was tried", func() bool {
+		fixtures.Await(t, "it was tried", func() bool {
 			n, err := Count(t.Context(), s.Read(), "FROM wakeups WHERE attempts > 0 AND node = ''")
 			return err == nil && n == 1
 		})
@@ -422,7 +414,7 @@ func TestCloseCutsShort(t *testing.T) {
 }
 
 func TestCloseReportsAStuckWorker(t *testing.T) {
-	config := Config{Dir: t.TempDir(), StopTimeout: 20 * time.Millisecond}
+	config := Config{Dir: fixtures.TempDir(t), StopTimeout: 20 * time.Millisecond}
 	s, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -443,7 +435,7 @@ func TestCloseReportsAStuckWorker(t *testing.T) {
 }
 
 func TestWorkOnce(t *testing.T) {
-	s := open(t, Config{Dir: t.TempDir()})
+	s := open(t, Config{Dir: fixtures.TempDir(t)})
 	work(t, s, map[string]Run{})
 	if err := s.Work(t.Context(), nil); err == nil {
 		t.Error("two sets of workers")
@@ -466,7 +458,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		var running, most atomic.Int32
 		work(t, s, map[string]Run{"k": func(context.Context, string) (time.Time, error) {
 			most.Store(max(most.Load(), running.Add(1)))
-			time.Sleep(time.Millisecond)
+			fixtures.Happens(time.Millisecond, func() bool { return running.Load() > 3 })
 			running.Add(-1)
 			return time.Time{}, nil
 		}})

@@ -172,7 +172,7 @@ func (d *dispatcher) ring() {
 // clock claims wake-ups when they are due and a worker is free.
 func (d *dispatcher) clock() {
 	interval := d.store.config.Poll
-	if d.store.IsPostgres() {
+	if d.store.isPostgres() {
 		interval = min(interval, sharedPoll)
 	}
 	timer, poll := time.NewTimer(0), time.NewTicker(d.store.config.Poll)

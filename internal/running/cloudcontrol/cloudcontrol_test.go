@@ -69,7 +69,10 @@ type rig struct {
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
 	t.Helper()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newRig(t, place))
+		})
 	}
 }
 

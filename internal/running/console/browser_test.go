@@ -26,6 +26,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/registry"
@@ -158,16 +159,14 @@ func (v *reader) open(path string) {
 // there: a key that is pressed before is lost.
 func (v *reader) is(what, expression string) {
 	v.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	var err error
+	if !fixtures.Happens(patience, func() (yes bool) {
 		ctx, cancel := context.WithTimeout(v.ctx, patience)
-		yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+")"))
-		cancel()
-		if err == nil && yes {
-			return
-		}
-		if time.Now().After(deadline) {
-			v.t.Fatalf("%s: never true: %s (%v)\nfocus: %s", what, expression, err, ask[string](v, "document.activeElement.outerHTML.slice(0, 300) + ' ' + document.activeElement.value + ' ' + location.href"))
-		}
+		defer cancel()
+		yes, err = chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+")"))
+		return err == nil && yes
+	}) {
+		v.t.Fatalf("%s: never true: %s (%v)\nfocus: %s", what, expression, err, ask[string](v, "document.activeElement.outerHTML.slice(0, 300) + ' ' + document.activeElement.value + ' ' + location.href"))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/hook"
 	"github.com/formwork-dev/formwork/internal/running/registry"
@@ -48,7 +49,7 @@ func TestHookPages(t *testing.T) {
 
 // TestManagedHook: a Lambda Hook has the pages of what is known of it.
 func TestManagedHook(t *testing.T) {
-	s, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	s, err := store.Open(t.Context(), store.Config{Dir: fixtures.TempDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

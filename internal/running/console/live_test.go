@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/hook"
@@ -179,7 +180,7 @@ func assembly(lines ...string) *string {
 func (s *shop) settled(name string, status types.StackStatus) *stack.StackState {
 	s.t.Helper()
 	var state *stack.StackState
-	until(s.t, "the status "+string(status), func() bool {
+	fixtures.Await(s.t, "the status "+string(status), func() bool {
 		var err error
 		if state, err = s.stacks.Stack(s.t.Context(), home, name); err != nil {
 			s.t.Fatal(err)
@@ -304,7 +305,7 @@ func TestStackActions(t *testing.T) {
 		if query != "done=planned" {
 			t.Errorf("deployed to %s", location)
 		}
-		until(t, "the change set", func() bool { return strings.Contains(get(t, c, path).Body.String(), ">Execute</button>") })
+		fixtures.Await(t, "the change set", func() bool { return strings.Contains(get(t, c, path).Body.String(), ">Execute</button>") })
 		send(path+"/execute", nil, 303)
 		s.settled("first", status)
 	}

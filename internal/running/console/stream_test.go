@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -69,16 +70,6 @@ func serve(t *testing.T, c *Console) *httptest.Server {
 	t.Cleanup(server.Close)
 	t.Cleanup(c.Close) // before the server, which waits for its requests
 	return server
-}
-
-// until waits for something that happens in another goroutine.
-func until(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not happen", what)
-		}
-	}
 }
 
 func TestFollowLogs(t *testing.T) {
@@ -153,7 +144,7 @@ func TestFollowChanges(t *testing.T) {
 		t.Errorf("got %s", event)
 	}
 	other.end()
-	until(t, "room for another stream", func() bool { return len(c.streams) == 1 })
+	fixtures.Await(t, "room for another stream", func() bool { return len(c.streams) == 1 })
 
 	// Closing the console ends what is open, and nothing new begins.
 	c.Close()
@@ -243,7 +234,7 @@ func TestManyStreams(t *testing.T) {
 		t.Errorf("a fourth stream: %d", l.status)
 	}
 	open[1].end()
-	until(t, "room for another", func() bool { return len(c.streams) == 2 })
+	fixtures.Await(t, "room for another", func() bool { return len(c.streams) == 2 })
 	if l := listen(t, server, "/events", ""); l.status != http.StatusOK {
 		t.Errorf("after one has ended: %d", l.status)
 	}

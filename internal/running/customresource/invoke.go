@@ -40,7 +40,7 @@ func (p *Provider) Workers() map[string]store.Worker {
 // send is a store.Run: it makes the invocation of a request. If the process is killed, the
 // next one makes it again, unless the response has come.
 func (p *Provider) send(ctx context.Context, token string) (time.Time, error) {
-	found, err := find(ctx, p.config.Store.Read(), "token = ?", token)
+	found, err := store.Find[row](ctx, p.config.Store.Read(), "token = ?", token)
 	if err != nil || found == nil || found.Status != waiting || found.Invocation == over {
 		p.wakeNext(ctx, p.slots.forget(token))
 		return time.Time{}, err
@@ -71,7 +71,7 @@ func (p *Provider) invoke(ctx context.Context, token string) (time.Time, error) 
 // giveUp fails a request that can never be sent.
 func (p *Provider) giveUp(ctx context.Context, token, reason string) error {
 	return p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		found, err := find(ctx, tx, "token = ?", token)
+		found, err := store.Find[row](ctx, tx, "token = ?", token)
 		if err != nil || found == nil || found.Status != waiting {
 			return err
 		}
@@ -87,7 +87,7 @@ func (p *Provider) giveUp(ctx context.Context, token, reason string) error {
 func (p *Provider) start(ctx context.Context, token string) (started *row, o *order, err error) {
 	err = p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		started, o = nil, nil
-		found, err := find(ctx, tx, "token = ?", token)
+		found, err := store.Find[row](ctx, tx, "token = ?", token)
 		if err != nil || found == nil || found.Status != waiting || found.Invocation == over {
 			return err
 		}
@@ -163,7 +163,7 @@ func (p *Provider) finish(ctx context.Context, token string, o *order, failure e
 	var left string
 	err = p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		again, left = time.Time{}, ""
-		found, err := find(ctx, tx, "token = ?", token)
+		found, err := store.Find[row](ctx, tx, "token = ?", token)
 		if err != nil || found == nil || found.Invocation != running {
 			return err
 		}

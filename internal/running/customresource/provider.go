@@ -110,7 +110,7 @@ func (p *Provider) Type(_ context.Context, _ awswire.Caller, name, _ string) (*o
 // Call implements [operation.Provider]: the first call has the request sent, later ones look
 // for the response.
 func (p *Provider) Call(ctx context.Context, request operation.Request) (operation.Progress, error) {
-	found, err := find(ctx, p.config.Store.Read(), "token = ?", request.Token)
+	found, err := store.Find[row](ctx, p.config.Store.Read(), "token = ?", request.Token)
 	switch {
 	case err != nil:
 		return operation.Progress{}, err
@@ -394,7 +394,7 @@ func MissingAttribute(model map[string]any, attribute string) string {
 // Deliver implements [Inbox] for the URLs of stacks.
 func (p *Provider) Deliver(ctx context.Context, at Address, body []byte) (result Outcome, violations Violations, err error) {
 	err = p.config.Store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		found, err := find(ctx, tx, "signature_hash = ?", at.Hash())
+		found, err := store.Find[row](ctx, tx, "signature_hash = ?", at.Hash())
 		if err != nil {
 			return err
 		}

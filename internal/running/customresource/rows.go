@@ -2,9 +2,7 @@ package customresource
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -64,19 +62,6 @@ func (r *row) order() (*order, error) {
 		return nil, fmt.Errorf("cannot read a request of a custom resource: %T", err) // the error would show a piece of it
 	}
 	return o, nil
-}
-
-// find returns nil if there is no such row.
-func find(ctx context.Context, db store.DB, where string, value any) (*row, error) {
-	found := &row{}
-	err := store.Get(ctx, db, found, "WHERE "+where, value)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("look up a request of a custom resource: %w", err)
-	}
-	return found, nil
 }
 
 // keepRequests is how long a request is known: longer than any operation lasts.

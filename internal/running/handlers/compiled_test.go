@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
@@ -71,7 +72,7 @@ func TestCompiledModules(t *testing.T) {
 	}
 	usesCompiled := func(spec bundle.Spec) (cached string) {
 		t.Helper()
-		eventually(t, "compiled modules", func() bool {
+		fixtures.Await(t, "compiled modules", func() bool {
 			cached = call(spec)
 			return filepath.Dir(filepath.Dir(cached)) == filepath.Join(dir, "data", "handlers", "compiled")
 		})

@@ -16,6 +16,7 @@ import (
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
@@ -92,7 +93,7 @@ const attempt = (f) => { try { f(); return true } catch { return false } };
 exports.handler = async (e) => {
   if (fs.existsSync(e.canary)) return { seen: true };
   const r = { output: "", open: "" };
-  if (e.shell) { const p = spawnSync("sh", ["-c", e.shell + " 2>&1"]); r.output = String(p.stdout) }
+  if (e.shell) { const p = spawnSync("sh", ["-c", "exec 2>&1; " + e.shell]); r.output = String(p.stdout) }
   r.read = (e.read || []).filter((p) => attempt(() => { if (fs.statSync(p).isDirectory()) { if (fs.readdirSync(p).length === 0) throw 1 } else fs.readFileSync(p) }));
   r.written = (e.write || []).filter((p) => attempt(() => fs.appendFileSync(p, "x")));
   r.connected = [];
@@ -350,9 +351,12 @@ func TestHostileHandlers(t *testing.T) {
 				}
 			})
 			t.Run("fills the disk", func(t *testing.T) {
-				r, result, err := h.do(t, f, deed{Shell: "dd if=/dev/zero of=/tmp/full bs=1M count=700; echo more > ~/more; wc -c < /tmp/full; rm /tmp/full"})
+				r, result, err := h.do(t, f, deed{Shell: "dd if=/dev/zero of=/tmp/full bs=1M count=700; echo more > ~/more; wc -c < /tmp/full"})
 				if err != nil || strings.Contains(r.Output, "734003200") || !strings.Contains(fmt.Sprint(result.Limits), "512 MB in /tmp") {
 					t.Errorf("%+v, %q, %v", r, result.Limits, err)
+				}
+				if r, _, err := h.do(t, f, deed{Shell: "rm /tmp/full && echo more > ~/more && echo fine"}); err != nil || r.Output != "fine\n" {
+					t.Errorf("%+v, %v", r, err)
 				}
 			})
 			t.Run("forks", func(t *testing.T) {
@@ -368,9 +372,9 @@ func TestHostileHandlers(t *testing.T) {
 				if _, _, err := h.do(t, f, deed{Shell: mark + " setsid sleep 1000 >/dev/null 2>&1 & " + mark + " nohup setsid sh -c 'sleep 1000; true' >/dev/null 2>&1 & sleep 0.2"}); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "the daemons", func() bool { return len(marked(mark)) > 0 })
+				fixtures.Await(t, "the daemons", func() bool { return len(marked(mark)) > 0 })
 				h.Remove(spec)
-				eventually(t, "the end of the daemons", func() bool { return len(marked(mark)) == 0 })
+				fixtures.Await(t, "the end of the daemons", func() bool { return len(marked(mark)) == 0 })
 			})
 		})
 	}
@@ -464,12 +468,12 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const daemons = 3
-	eventually(t, "the daemons: "+stderr.String(), func() bool { return len(marked(mark)) >= daemons })
+	fixtures.Await(t, "the daemons: "+stderr.String(), func() bool { return len(marked(mark)) >= daemons })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // by the signal
-	eventually(t, "the end of all processes", func() bool { return len(marked(mark)) == 0 })
+	fixtures.Await(t, "the end of all processes", func() bool { return len(marked(mark)) == 0 })
 }
 
 // serveHostileUntilKilled is that program.

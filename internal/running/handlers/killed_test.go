@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 )
@@ -41,7 +42,7 @@ func TestKilled(t *testing.T) {
 		data, _ := os.ReadFile(filepath.Join(dir, "pids"))
 		return strings.Fields(string(data))
 	}
-	eventually(t, "the handlers of the program", func() bool {
+	fixtures.Await(t, "the handlers of the program", func() bool {
 		if len(pids()) < 4 && !alive(fmt.Sprint(cmd.Process.Pid)) {
 			t.Fatal(stderr.String())
 		}
@@ -58,12 +59,12 @@ func TestKilled(t *testing.T) {
 	}
 	cmd.Wait()
 	for _, pid := range processes[:2] {
-		eventually(t, "the end of the handler "+pid, func() bool { return !alive(pid) })
+		fixtures.Await(t, "the end of the handler "+pid, func() bool { return !alive(pid) })
 	}
 	// What a handler itself has started ends at the latest with the next pool.
 	newBench(t, nil)
 	for _, pid := range processes[2:] {
-		eventually(t, "the end of a handler's own process", func() bool { return !alive(pid) })
+		fixtures.Await(t, "the end of a handler's own process", func() bool { return !alive(pid) })
 	}
 }
 

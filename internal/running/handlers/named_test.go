@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
@@ -112,7 +113,7 @@ func TestNamedFunctions(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, result.Payload, err)
 		}
 	}
-	eventually(t, "the log", func() bool { return strings.Contains(b.text(t), "got ") })
+	fixtures.Await(t, "the log", func() bool { return strings.Contains(b.text(t), "got ") })
 	if text := b.text(t); strings.Contains(text, "hunter2222") || !strings.Contains(text, "got ") {
 		t.Errorf("the log has %s", text)
 	}
@@ -177,7 +178,7 @@ func TestRemoteFunction(t *testing.T) {
 	if result, err := d.Call(t.Context(), caller, "ours", []byte(`{}`), nil); err != nil || string(result.Payload) != `{"n": 1}` {
 		t.Errorf("%+v, %v", result, err)
 	}
-	eventually(t, "the logs", func() bool {
+	fixtures.Await(t, "the logs", func() bool {
 		text := b.text(t)
 		return strings.Contains(text, "printed") && strings.Contains(text, "ERROR function gone")
 	})

@@ -235,18 +235,6 @@ func alive(pid string) bool {
 	return exec.Command("kill", "-0", pid).Run() == nil
 }
 
-// eventually waits for what other processes do.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for range 1000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("never: " + what)
-}
-
 // TestExtensions calls the handlers of packages that others have made.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
@@ -386,7 +374,7 @@ func TestEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the end of an idle process", func() bool { return !alive(string(first)) })
+		fixtures.Await(t, "the end of an idle process", func() bool { return !alive(string(first)) })
 		if second, err := f.Call(t.Context(), []byte("1")); err != nil || bytes.Equal(first, second) {
 			t.Errorf("%s, then %s: %v", first, second, err)
 		}
@@ -400,7 +388,7 @@ func TestEnds(t *testing.T) {
 			text, err := f.Call(t.Context(), []byte("0.5"))
 			reply <- fmt.Sprint(string(text), err)
 		}()
-		eventually(t, "a call", func() bool { return strings.Contains(b.text(t), "busy") })
+		fixtures.Await(t, "a call", func() bool { return strings.Contains(b.text(t), "busy") })
 		other := spec
 		other.Version = "00000002"
 		b.Remove(other)
@@ -410,7 +398,7 @@ func TestEnds(t *testing.T) {
 		if !ok {
 			t.Fatal(got)
 		}
-		eventually(t, "the end of a removed handler", func() bool { return !alive(pid) })
+		fixtures.Await(t, "the end of a removed handler", func() bool { return !alive(pid) })
 	})
 	t.Run("evicted", func(t *testing.T) {
 		b := newBench(t, func(c *handlers.Config) { c.MaxFunctions = 2 })
@@ -424,7 +412,7 @@ func TestEnds(t *testing.T) {
 			}
 			pids = append(pids, string(reply))
 		}
-		eventually(t, "the end of the oldest handler", func() bool { return !alive(pids[0]) })
+		fixtures.Await(t, "the end of the oldest handler", func() bool { return !alive(pids[0]) })
 		if !alive(pids[1]) || !alive(pids[2]) {
 			t.Error("a younger handler has ended")
 		}
@@ -440,7 +428,7 @@ func TestEnds(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		eventually(t, "a call", func() bool { return strings.Contains(b.text(t), "busy") })
+		fixtures.Await(t, "a call", func() bool { return strings.Contains(b.text(t), "busy") })
 		ctx, cancel := context.WithCancelCause(t.Context())
 		impatient := errors.New("impatient")
 		cancel(impatient)
@@ -462,7 +450,7 @@ func TestEnds(t *testing.T) {
 			failed <- err
 		}()
 		pid := ""
-		eventually(t, "a call", func() bool {
+		fixtures.Await(t, "a call", func() bool {
 			_, after, _ := strings.Cut(b.text(t), "pid ")
 			pid, _, _ = strings.Cut(after, "\n")
 			return pid != ""

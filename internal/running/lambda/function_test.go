@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
@@ -419,7 +420,7 @@ func TestIdleProcessKilled(t *testing.T) {
 	f := start(t, config(t, "echo"))
 	pid := f.Processes()[0]
 	syscall.Kill(pid, syscall.SIGKILL)
-	waitFor(t, "the end of the process", func() bool { return len(f.Processes()) == 0 })
+	fixtures.Await(t, "the end of the process", func() bool { return len(f.Processes()) == 0 })
 	result, err := f.Invoke(t.Context(), []byte(`1`))
 	if err != nil || result.PID == pid {
 		t.Errorf("process %d, error %v; want a new process", result.PID, err)
@@ -445,7 +446,7 @@ func TestDescendants(t *testing.T) {
 			t.Fatalf("pids %q: %v", list, err)
 		}
 		f.Close()
-		waitFor(t, "the end of all descendants", func() bool { return !slices.ContainsFunc(pids, alive) })
+		fixtures.Await(t, "the end of all descendants", func() bool { return !slices.ContainsFunc(pids, alive) })
 	}
 }
 
@@ -501,7 +502,10 @@ func TestDaemons(t *testing.T) {
 }
 
 func TestRenew(t *testing.T) {
-	f := start(t, config(t, "sdk"))
+	var out lockedBuffer
+	c := config(t, "sdk")
+	c.Output = &out
+	f := start(t, c)
 	slow := make(chan lambda.Result, 1)
 	go func() {
 		result, err := f.Invoke(t.Context(), []byte(`{"Do":"sleep","Wait":200000000}`))
@@ -510,7 +514,7 @@ func TestRenew(t *testing.T) {
 		}
 		slow <- result
 	}()
-	time.Sleep(50 * time.Millisecond)
+	fixtures.Await(t, "the running invocation", func() bool { return strings.Contains(out.String(), "asleep") })
 	f.Renew()
 	result, err := f.Invoke(t.Context(), []byte(`{"Do":"nothing"}`))
 	if err != nil {
@@ -520,7 +524,7 @@ func TestRenew(t *testing.T) {
 	if old.PID == result.PID {
 		t.Error("the old process was used again")
 	}
-	waitFor(t, "the old process to go", func() bool { return !slices.Contains(f.Processes(), old.PID) })
+	fixtures.Await(t, "the old process to go", func() bool { return !slices.Contains(f.Processes(), old.PID) })
 	if again, err := f.Invoke(t.Context(), []byte(`{"Do":"nothing"}`)); err != nil || again.PID != result.PID {
 		t.Errorf("process %d, %v; want %d again", again.PID, err, result.PID)
 	}
@@ -571,15 +575,6 @@ func TestLogIsBounded(t *testing.T) {
 	log := string(result.Log)
 	if len(log) > 1500 || !strings.Contains(log, "[19999010 bytes of output left out]\n") || !strings.Contains(log, "019999990\nEND ") {
 		t.Errorf("log of %d bytes: %s", len(log), log)
-	}
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain for", what)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 	awsapi "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
@@ -279,12 +281,20 @@ func TestListenRefuses(t *testing.T) {
 
 func TestServeFinishesRequests(t *testing.T) {
 	begun := make(chan struct{})
+	var s *lambda.Server
 	slow := stub(func(ctx context.Context, payload []byte) (lambda.Result, error) {
 		close(begun)
-		time.Sleep(50 * time.Millisecond)
+		fixtures.Happens(fixtures.Patience, func() bool { // until the server stops
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+			if err == nil {
+				conn.Close()
+			}
+			return err != nil
+		})
 		return lambda.Result{Payload: payload}, ctx.Err()
 	})
-	s, err := lambda.Listen(lambda.ServerConfig{Handler: &lambda.Handler{Functions: map[string]lambda.Invoker{"Slow": slow}}, Address: "127.0.0.1:0", GracePeriod: time.Minute})
+	var err error
+	s, err = lambda.Listen(lambda.ServerConfig{Handler: &lambda.Handler{Functions: map[string]lambda.Invoker{"Slow": slow}}, Address: "127.0.0.1:0", GracePeriod: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,6 +145,7 @@ func sdkHandler() {
 		case "fail":
 			return nil, errors.New("it went wrong")
 		case "sleep":
+			fmt.Println("asleep")
 			time.Sleep(r.Wait)
 		}
 		c, _ := lambdacontext.FromContext(ctx)

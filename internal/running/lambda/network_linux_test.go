@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -387,15 +388,13 @@ func TestNetworksEnd(t *testing.T) {
 	}
 	const spare = 4 // files: the next first process may be under way
 	left := ""
-	for range 3000 { // processes that were killed may not have been reaped
+	if !fixtures.Happens(fixtures.Patience, func() bool { // processes that were killed may not have been reaped
 		sockets, processes := count()
-		if sockets <= before+spare && processes <= 1 {
-			return
-		}
 		left = fmt.Sprintf("%d files, %d were before; %d processes", sockets, before, processes)
-		time.Sleep(10 * time.Millisecond)
+		return sockets <= before+spare && processes <= 1
+	}) {
+		t.Error("left over: ", left)
 	}
-	t.Error("left over: ", left)
 }
 
 // TestNetworkOrders: wrong addresses are refused before anything starts.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -341,7 +342,7 @@ func TestKilledParent(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	waitFor(t, "the end of the inner process", func() bool { return !alive(pid) })
+	fixtures.Await(t, "the end of the inner process", func() bool { return !alive(pid) })
 }
 
 func TestDebug(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -77,12 +78,7 @@ func TestInSandbox(t *testing.T) {
 		f := start(t, c)
 		called := make(chan error, 1)
 		go func() { _, err := f.Call(t.Context(), []byte("{}")); called <- err }()
-		for range 3000 {
-			if strings.Contains(out.String(), "busy") {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		fixtures.Await(t, "the invocation", func() bool { return strings.Contains(out.String(), "busy") })
 		f.Close()
 		<-called // ErrClosed, or the end of the process
 		if !strings.Contains(out.String(), "goodbye") {

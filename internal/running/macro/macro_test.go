@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -29,7 +30,7 @@ func (a answer) Call(ctx context.Context, _ awswire.Caller, function string, pay
 
 func with(t *testing.T, a answer) *Macros {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+	opened, err := store.Open(t.Context(), store.Config{Dir: fixtures.TempDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,6 @@ type Engine struct {
 	store  *store.Store
 	owners map[string]Owner
 	types  Recent[VersionKey, *Type]
-	rows   keptRows
 	turns  map[string]*turns // by owner
 
 	mu   sync.Mutex
@@ -136,11 +135,6 @@ func (e *Engine) Begin(ctx context.Context, tx *store.Tx, specs ...Spec) ([]stri
 	if err := store.Insert(ctx, tx, rows...); err != nil {
 		return nil, fmt.Errorf("begin %d operations: %w", len(specs), err)
 	}
-	if !e.store.IsPostgres() {
-		for _, row := range rows {
-			e.rows.put(row) // nobody asks for it before the commit
-		}
-	}
 	return ids, tx.WakeAll(ctx, workOperation, ids, now.Time)
 }
 
@@ -188,23 +182,14 @@ func actionsOf(owner Owner) []invoke.Action {
 // this call is repeated with its token if its answer was lost. Cancelling an operation that
 // has ended, or does not exist, does nothing.
 func (e *Engine) Cancel(ctx context.Context, tx *store.Tx, id string) error {
-	e.changing(id)
 	cancelled, err := store.Exec(ctx, tx, "UPDATE operations SET cancelled = ? WHERE id = ? AND status = ?", true, id, string(cfn.OperationStatusInProgress))
 	if err != nil {
 		return fmt.Errorf("cancel operation %s: %w", id, err)
 	}
 	if cancelled == 0 {
-		e.rows.forget(id)
 		return nil
 	}
 	return tx.Wake(ctx, workOperation, id, time.Time{})
-}
-
-// changing is called before something else than its calls changes the row of an operation.
-func (e *Engine) changing(id string) {
-	if !e.store.IsPostgres() { // there the row is compared before each call
-		e.rows.change(id)
-	}
 }
 
 // Get returns an operation, nil if it does not exist. Models and properties are only set while

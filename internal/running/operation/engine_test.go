@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -382,14 +383,8 @@ func TestAnswersAreNotLost(t *testing.T) {
 		}
 		g.expectStory("SUCCESS i")
 
-		// The transaction fails for a while: it is tried again, without another call.
-		g.heard, g.calls, g.answers, g.refuse = nil, nil, []any{done()}, errors.New("away")
-		go func() {
-			time.Sleep(20 * time.Millisecond)
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.refuse = nil
-		}()
+		// The transaction fails three times: it is tried again, without another call.
+		g.heard, g.calls, g.answers, g.refuse = nil, nil, []any{done()}, 3
 		g.finish(g.begin(Spec{Request: Request{Action: invoke.Create}}))
 		g.expectCalls(`CREATE id="" callback= attempts=0`)
 		g.expectStory("SUCCESS i")
@@ -451,15 +446,13 @@ func TestWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		fixtures.Await(t, "the end of all operations", func() bool {
 			left, err := g.InProgress(t.Context())
-			if err != nil || time.Now().After(deadline) {
-				t.Fatalf("%d operations have not ended, %v", left, err)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if left == 0 {
-				break
-			}
-		}
+			return left == 0
+		})
 		ended := map[string]int{}
 		for _, s := range g.heard {
 			if s.Progress.Terminal() {

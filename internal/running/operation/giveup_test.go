@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
@@ -134,15 +134,13 @@ func (g *rig) works(t *testing.T, id string) {
 	if err := g.store.Work(t.Context(), g.Workers()); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	fixtures.Await(t, "the end of the operation", func() bool {
 		state, err := g.Get(t.Context(), id)
-		if err != nil || state == nil || time.Now().After(deadline) {
-			t.Fatalf("the operation does not end: %+v, %v", state, err)
+		if err != nil || state == nil {
+			t.Fatalf("%+v, %v", state, err)
 		}
-		if state.Progress.Terminal() {
-			return
-		}
-	}
+		return state.Progress.Terminal()
+	})
 }
 
 // TestRepeatedCalls finds out which calls may have been made before.

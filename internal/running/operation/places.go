@@ -32,7 +32,6 @@ func (e *Engine) stepInTurn(ctx context.Context, row *row) (moved *row, wait tim
 // ended forgets what this node remembers of an operation.
 func (e *Engine) ended(ctx context.Context, id string) {
 	e.inTime(id)
-	e.rows.forget(id)
 	for _, turns := range e.turns {
 		e.wakeNext(ctx, turns.forget(id))
 	}

@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 		"no answer": {[]any{broken}, broken.Error(), []string{`READ id="i" callback= attempts=0`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()})
+			g := newRig(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)})
 			g.configure(func(c *Config) {
 				c.Retries = Retries{Max: 2, First: time.Millisecond}
 				c.NewID = func() string { return "T" }
@@ -57,7 +57,7 @@ func busySuccess() Progress {
 }
 
 func TestReadRefusals(t *testing.T) {
-	g := newRig(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)})
 	var unknown *UnknownTypeError
 	if _, err := g.Read(t.Context(), Request{Caller: owner, Type: "Acme::No::Thing"}); !errors.As(err, &unknown) {
 		t.Errorf("an unknown type: %v", err)

@@ -21,7 +21,6 @@ func (e *Engine) Resume(ctx context.Context, tx *store.Tx, token string) error {
 	if err != nil || id == "" {
 		return err
 	}
-	e.changing(id)
 	_, err = store.Exec(ctx, tx, "UPDATE operations SET next_at = ?, row_version = row_version + 1 WHERE id = ? AND status = ?",
 		store.At(e.config.Now()), id, string(cfn.OperationStatusInProgress))
 	if err != nil {

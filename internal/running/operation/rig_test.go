@@ -46,7 +46,7 @@ type rig struct {
 	calls   []Request
 	answers []any // Progress, error or func(Request) (Progress, error), one for each call
 	heard   []State
-	refuse  error // of the owner
+	refuse  int // how often the owner still fails
 	typ     *Type
 	unknown error // of Types
 }
@@ -54,7 +54,10 @@ type rig struct {
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
 	t.Helper()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newRig(t, place))
+		})
 	}
 }
 
@@ -131,8 +134,9 @@ func (g *rig) Call(ctx context.Context, request Request) (Progress, error) {
 func (g *rig) Progressed(_ context.Context, _ *store.Tx, state State) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.refuse != nil {
-		return g.refuse
+	if g.refuse > 0 {
+		g.refuse--
+		return errors.New("away")
 	}
 	g.heard = append(g.heard, state)
 	return nil

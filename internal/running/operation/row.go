@@ -45,8 +45,6 @@ type row struct {
 
 	Event   string `db:"event" seal:"operations.event"`     // an event
 	Request string `db:"request" seal:"operations.request"` // details; "" once it has ended
-
-	unpacked *details // Request decoded, nil if that was not done
 }
 
 // moving are the columns that a transition writes, and ending those of one that changes the request,
@@ -118,17 +116,13 @@ func encode(value any) (string, error) {
 
 // unpack reads what a row keeps.
 func (r *row) unpack() (*details, *event, error) {
-	if r.unpacked == nil {
-		d := &details{}
-		if r.Request != "" {
-			if err := decode(r.Request, d); err != nil {
-				return nil, nil, err
-			}
+	d, v := &details{}, &event{}
+	if r.Request != "" {
+		if err := decode(r.Request, d); err != nil {
+			return nil, nil, err
 		}
-		r.unpacked = d
 	}
-	v := &event{}
-	return r.unpacked.clone(), v, decode(r.Event, v)
+	return d, v, decode(r.Event, v)
 }
 
 // wait is the time until the next call when the row was written.

@@ -38,7 +38,7 @@ func (e *Engine) run(ctx context.Context, id string) (time.Time, error) {
 	for range burst {
 		var err error
 		if row == nil {
-			row, err = e.current(ctx, id)
+			row, err = find(ctx, e.store.Read(), id)
 		}
 		if err != nil || row == nil || row.ended() {
 			e.ended(ctx, id)
@@ -400,9 +400,6 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 		written, state, err := m.write(within, owner)
 		if err == nil || errors.Is(err, store.ErrStale) {
 			m.engine.inTime(m.row.ID)
-			if written != nil && !written.ended() {
-				m.engine.rows.put(written)
-			}
 			if supplier, ok := owner.(Supplier); ok && state != nil {
 				supplier.Committed(within, *state)
 			}
@@ -420,7 +417,6 @@ func (m *move) commit(ctx context.Context, owner Owner) (*row, error) {
 
 // giveUp ends an operation that can never succeed, and notifies its owner.
 func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
-	e.rows.take(id)
 	row, err := find(ctx, e.store.Read(), id)
 	if err != nil || row == nil || row.ended() {
 		return err
@@ -459,7 +455,7 @@ func (m *move) write(ctx context.Context, owner Owner) (written *row, told *Stat
 			if row.Request, err = encode(m.details); err != nil {
 				return err
 			}
-			row.unpacked, columns = nil, ending
+			columns = ending
 		}
 		if err := store.Swap(ctx, tx, &row, &row.RowVersion, columns...); err != nil {
 			return err

@@ -100,7 +100,7 @@ func (e *Engine) CreateStackRefactor(ctx context.Context, caller awswire.Caller,
 		return nil, err
 	}
 	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
-		r, err := find(ctx, e.store.Read(), "id = ?", row.ID)
+		r, err := store.Find[refactorRow](ctx, e.store.Read(), "id = ?", row.ID)
 		return r == nil || !r.creating(), err
 	})
 	return &cloudformation.CreateStackRefactorOutput{StackRefactorId: aws.String(row.ID)}, nil
@@ -205,7 +205,7 @@ func (e *Engine) ExecuteStackRefactor(ctx context.Context, caller awswire.Caller
 		return nil, err
 	}
 	operation.Hold(ctx, e.config.Hold, func(ctx context.Context) (bool, error) {
-		row, err := find(ctx, e.store.Read(), "id = ?", id)
+		row, err := store.Find[refactorRow](ctx, e.store.Read(), "id = ?", id)
 		return row == nil || !row.executing(), err
 	})
 	return &cloudformation.ExecuteStackRefactorOutput{}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 )
 
@@ -49,12 +50,12 @@ func (g *rig) refactored(in *cloudformation.CreateStackRefactorInput) *cloudform
 func (g *rig) refactorWhen(id string, is func(*cloudformation.DescribeStackRefactorOutput) bool) *cloudformation.DescribeStackRefactorOutput {
 	g.t.Helper()
 	var found *cloudformation.DescribeStackRefactorOutput
-	g.await("the refactor", func() (string, bool) {
+	fixtures.Await(g.t, "the refactor", func() bool {
 		var err error
 		if found, err = g.DescribeStackRefactor(g.t.Context(), owner, &cloudformation.DescribeStackRefactorInput{StackRefactorId: &id}); err != nil {
 			g.t.Fatal(err)
 		}
-		return fmt.Sprint(found.Status, " ", found.ExecutionStatus), is(found)
+		return is(found)
 	})
 	return found
 }

@@ -43,14 +43,17 @@ type rig struct {
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
 	t.Helper()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newRig(t, place))
+		})
 	}
 }
 
 // onSQLite is a rig for tests of what no database makes a difference to.
 func onSQLite(t *testing.T) *rig {
 	t.Helper()
-	return newRig(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()})
+	return newRig(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)})
 }
 
 func newRig(t *testing.T, place fixtures.Place) *rig {
@@ -196,32 +199,18 @@ func (w *world) ids() string {
 	return strings.Join(slices.Sorted(maps.Keys(w.things)), " ")
 }
 
-// await waits until something has happened to what, which is in a state until then.
-func (g *rig) await(what string, happened func() (state string, ok bool)) {
-	g.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		state, ok := happened()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("%s is in %s", what, state)
-		}
-	}
-}
-
 // settled waits until no operation runs on a stack, and returns the stack.
 func (g *rig) settled(name string) types.Stack {
 	g.t.Helper()
 	var found types.Stack
-	g.await("the stack "+name, func() (string, bool) {
+	fixtures.Await(g.t, "the end of the operation on the stack "+name, func() bool {
 		out, err := g.stacks.DescribeStacks(g.t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: &name})
 		if err != nil {
 			g.t.Fatal(err)
 		}
 		found = out.Stacks[0]
 		status := found.StackStatus
-		return string(status), !strings.HasSuffix(string(status), "_IN_PROGRESS") || status == types.StackStatusReviewInProgress
+		return !strings.HasSuffix(string(status), "_IN_PROGRESS") || status == types.StackStatusReviewInProgress
 	})
 	return found
 }

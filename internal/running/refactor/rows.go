@@ -2,8 +2,6 @@ package refactor
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -75,24 +73,11 @@ func (r *refactorRow) executing() bool {
 
 // require finds a refactor of the caller.
 func require(ctx context.Context, db store.DB, caller awswire.Caller, id string) (*refactorRow, error) {
-	row, err := find(ctx, db, "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
+	row, err := store.Find[refactorRow](ctx, db, "id = ? AND account = ? AND region = ?", id, caller.Account, caller.Region)
 	if err == nil && row == nil {
 		err = refuse("missing", id)
 	}
 	return row, err
-}
-
-// find returns a refactor, nil if it does not exist.
-func find(ctx context.Context, db store.DB, where string, args ...any) (*refactorRow, error) {
-	row := &refactorRow{}
-	err := store.Get(ctx, db, row, "WHERE "+where, args...)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the stack refactor: %w", err)
-	}
-	return row, nil
 }
 
 // list returns refactors, the newest first.

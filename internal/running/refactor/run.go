@@ -23,7 +23,7 @@ import (
 // advance is the worker of refactors. What was interrupted is done anew: until the one
 // transaction that moves the resources, nothing is changed.
 func (e *Engine) advance(ctx context.Context, id string) (time.Time, error) {
-	row, err := find(ctx, e.store.Read(), "id = ?", id)
+	row, err := store.Find[refactorRow](ctx, e.store.Read(), "id = ?", id)
 	switch {
 	case err != nil || row == nil:
 		return time.Time{}, err
@@ -156,7 +156,7 @@ func (s *member) sections() string {
 
 // finish writes what a refactor moves, or why it cannot.
 func (e *Engine) finish(ctx context.Context, tx *store.Tx, id string, r *refactoring, problem string) error {
-	row, err := find(ctx, tx, "id = ?", id)
+	row, err := store.Find[refactorRow](ctx, tx, "id = ?", id)
 	if err != nil || row == nil || !row.creating() {
 		return err
 	}
@@ -225,7 +225,7 @@ func (e *Engine) execute(ctx context.Context, row *refactorRow) error {
 		}
 	}
 	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := find(ctx, tx, "id = ?", row.ID)
+		current, err := store.Find[refactorRow](ctx, tx, "id = ?", row.ID)
 		if err != nil || current == nil || current.ExecutionStatus != types.StackRefactorExecutionStatusExecuteInProgress {
 			return err
 		}
@@ -329,7 +329,7 @@ func (e *Engine) beginRollback(ctx context.Context, tx *store.Tx, row *refactorR
 // endRollback ends the rollback of a refactor: no resource was moved.
 func (e *Engine) endRollback(ctx context.Context, id string) error {
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row, err := find(ctx, tx, "id = ?", id)
+		row, err := store.Find[refactorRow](ctx, tx, "id = ?", id)
 		if err != nil || row == nil || row.ExecutionStatus != types.StackRefactorExecutionStatusRollbackInProgress {
 			return err
 		}
@@ -342,7 +342,7 @@ func (e *Engine) endRollback(ctx context.Context, id string) error {
 // rollback ends with the stacks where they are: no resource was moved.
 func (e *Engine) giveUp(ctx context.Context, id, reason string) error {
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		row, err := find(ctx, tx, "id = ?", id)
+		row, err := store.Find[refactorRow](ctx, tx, "id = ?", id)
 		switch {
 		case err != nil || row == nil:
 			return err

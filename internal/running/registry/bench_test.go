@@ -43,7 +43,7 @@ func BenchmarkDescribeType(b *testing.B) {
 
 // BenchmarkDescribeHook has the wrapper of the configuration schema made.
 func BenchmarkDescribeHook(b *testing.B) {
-	g := newRig(b, fixtures.Place{Dir: b.TempDir()})
+	g := newRig(b, fixtures.Place{Dir: fixtures.TempDir(b)})
 	g.work()
 	g.packages.put("s3://b/h", extension(b, "localstack-testing-testhook"))
 	g.register(owner, schema.Hook, "LocalStack::Testing::TestHook", "s3://b/h")

@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +71,6 @@ func (r *Registry) SetTypeConfiguration(ctx context.Context, caller awswire.Call
 		if err := store.Upsert(ctx, tx, []*configurationRow{row}, "configuration", "updated_at"); err != nil {
 			return fmt.Errorf("store the configuration of %s: %w", arn.TypeName, err)
 		}
-		tx.After(r.configurations.forget)
 		return nil
 	})
 	if err != nil {
@@ -101,7 +99,6 @@ func (r *Registry) removeConfigurations(ctx context.Context, tx *store.Tx, calle
 	if err != nil {
 		return fmt.Errorf("remove the configurations of %s: %w", arn.TypeName, err)
 	}
-	tx.After(r.configurations.forget)
 	return nil
 }
 
@@ -253,24 +250,7 @@ func (r *Registry) Configuration(ctx context.Context, caller awswire.Caller, v *
 
 // findConfiguration returns a configuration, nil if there is none.
 func (r *Registry) findConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
-	if r.store.IsPostgres() { // other nodes change them, too
-		return r.readConfiguration(ctx, caller, arn, alias)
-	}
-	return r.configurations.get(configurationKey{caller.Place, arn, alias}, func() (*configurationRow, error) {
-		return r.readConfiguration(ctx, caller, arn, alias)
-	})
-}
-
-func (r *Registry) readConfiguration(ctx context.Context, caller awswire.Caller, arn, alias string) (*configurationRow, error) {
-	row := &configurationRow{}
-	err := store.Get(ctx, r.store.Read(), row, "WHERE account = ? AND region = ? AND type_arn = ? AND alias = ?", caller.Account, caller.Region, arn, alias)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("look for the configuration of %s: %w", arn, err)
-	}
-	return row, nil
+	return store.Find[configurationRow](ctx, r.store.Read(), "account = ? AND region = ? AND type_arn = ? AND alias = ?", caller.Account, caller.Region, arn, alias)
 }
 
 // BatchDescribeTypeConfigurations returns the configurations that identifiers name, with

@@ -68,7 +68,7 @@ func TestSetTypeConfiguration(t *testing.T) {
 		return `{"CloudFormationConfiguration": {"HookConfiguration": {` + inner + `}}}`
 	}
 	const secret = "geheim"
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	configurable(t, g)
 	g.module(owner, "Acme::Test::Part::MODULE")
 	for _, c := range []struct {
@@ -217,7 +217,7 @@ func TestTypeConfigurations(t *testing.T) {
 }
 
 func TestBatchDescribeTypeConfigurationsRefusals(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	const recorded = "1 validation error detected: Value null at 'typeConfigurationIdentifiers' failed to satisfy constraint: Member must not be null"
 	for _, identifiers := range [][]types.TypeConfigurationIdentifier{nil, {}, {{}}} {
 		_, err := g.BatchDescribeTypeConfigurations(t.Context(), owner, &cloudformation.BatchDescribeTypeConfigurationsInput{TypeConfigurationIdentifiers: identifiers})

@@ -140,7 +140,7 @@ func TestListTypes(t *testing.T) {
 }
 
 func TestNextTokens(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.fill(owner, 5, "{}")
 	first, err := g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{MaxResults: aws.Int32(2)})
 	if err != nil || first.NextToken == nil {
@@ -463,7 +463,7 @@ func TestARNs(t *testing.T) {
 
 // TestChangesNameVersions: whatever a request calls a version, a change has its id.
 func TestChangesNameVersions(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.work()
 	for range 3 {
 		g.module(owner, "Acme::Test::Part::MODULE")
@@ -486,7 +486,7 @@ func TestChangesNameVersions(t *testing.T) {
 }
 
 func TestSubscribe(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	changes := g.Subscribe(ctx)

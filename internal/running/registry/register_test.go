@@ -140,7 +140,7 @@ func TestRegisterFailures(t *testing.T) {
 		{"handler", "DEPLOY_STAGE", schema.Resource, resourcePackage(t, name, nil), errors.New("exit status 1: no such module"), []string{"The handler failed to start: exit status 1: no such module"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+			g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 			g.probe = func(context.Context, bundle.Spec) error { return c.probe }
 			g.work()
 			if c.content != nil {
@@ -168,7 +168,7 @@ func TestRegisterFailures(t *testing.T) {
 
 // TestSecretsOfPackageURLs: a presigned URL is a credential.
 func TestSecretsOfPackageURLs(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.work()
 	out := g.register(owner, schema.Resource, "Acme::Test::Thing", "https://127.0.0.1/b/k.zip?X-Amz-Signature=geheim")
 	if strings.Contains(aws.ToString(out.Description)+g.log.text(), "geheim") {
@@ -178,7 +178,7 @@ func TestSecretsOfPackageURLs(t *testing.T) {
 
 // TestRegisterRefusals are requests that make nothing.
 func TestRegisterRefusals(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.Imported = simulate.New(simulate.Config{Store: g.store, Served: map[string]string{"AWS::S3::Bucket": "{}"}})
 	for _, c := range []struct {
 		kind          schema.Kind
@@ -450,7 +450,7 @@ func TestStagesTwice(t *testing.T) {
 
 // TestPatience: what is nobody's fault is tried again, and given up in the end.
 func TestPatience(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	now := time.Now()
 	g.config.Now = func() time.Time { return now }
 	g.packages.fail = func() error { return fmt.Errorf("connect to 10.0.0.1: refused") }
@@ -470,7 +470,7 @@ func TestPatience(t *testing.T) {
 
 // TestStagesAreTold: a long stage is reported.
 func TestStagesAreTold(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	now := time.Now()
 	g.config.Now = func() time.Time { return now }
 	token := g.request(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k")
@@ -487,7 +487,7 @@ func TestStagesAreTold(t *testing.T) {
 
 // TestPackageTooLarge bounds what is fetched before it is kept.
 func TestPackageTooLarge(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.Limits = bundle.Limits{Packed: 1 << 20}
 	g.packages.put("s3://b/k", make([]byte, 1<<20+1))
 	token := g.request(owner, schema.Resource, "Acme::Test::Thing", "s3://b/k")
@@ -538,7 +538,7 @@ func TestKeepsPackages(t *testing.T) {
 
 // TestHandlerHangs: a handler that never gets ready does not hold a registration up.
 func TestHandlerHangs(t *testing.T) {
-	g := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.StageTimeout = 10 * time.Millisecond
 	g.probe = func(ctx context.Context, _ bundle.Spec) error { <-ctx.Done(); return ctx.Err() }
 	g.work()

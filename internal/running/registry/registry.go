@@ -136,9 +136,8 @@ type Registry struct {
 	changes *broadcast
 	schemas schemas
 
-	fragments      fragments
-	configurations configurations
-	readyHooks     operation.Recent[operation.VersionKey, *Version]
+	fragments  fragments
+	readyHooks operation.Recent[operation.VersionKey, *Version]
 
 	tokens *operation.Tokens // of the handlers under test
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -75,27 +74,23 @@ func (d *desk) run(action invoke.Action, typ, identifier string, desired object)
 	d.t.Helper()
 	d.token++
 	request := operation.Request{Action: action, Type: typ, Identifier: identifier, Desired: desired, Token: fmt.Sprintf("token-%d", d.token)}
-	for deadline := time.Now().Add(2 * time.Minute); ; {
+	var end operation.Progress
+	fixtures.Await(d.t, fmt.Sprintf("the end of %s %s", action, typ), func() bool {
 		first := d.call(request)
-		progress := d.call(request)
+		end = d.call(request)
 		if first.Terminal() {
-			if first.Status == types.OperationStatusSuccess && (progress.Status != first.Status || progress.Identifier != first.Identifier) {
-				d.t.Fatalf("%s %s: the same call again: %+v; before: %+v", action, typ, progress, first)
+			if first.Status == types.OperationStatusSuccess && (end.Status != first.Status || end.Identifier != first.Identifier) {
+				d.t.Fatalf("%s %s: the same call again: %+v; before: %+v", action, typ, end, first)
 			}
-			return first
+			end = first
 		}
-		if progress.Terminal() {
-			return progress
-		}
-		if time.Now().After(deadline) {
-			d.t.Fatalf("%s %s does not end: %+v", action, typ, progress)
-		}
-		time.Sleep(progress.Delay)
-		request.Callback = progress.Callback
+		request.Callback = end.Callback
 		if request.Identifier == "" {
-			request.Identifier = progress.Identifier
+			request.Identifier = end.Identifier
 		}
-	}
+		return end.Terminal()
+	})
+	return end
 }
 
 func (d *desk) must(action invoke.Action, typ, identifier string, desired object) operation.Progress {
@@ -164,6 +159,7 @@ func (d *desk) expectListed(typ string, model object, want ...string) {
 func eachDesk(t *testing.T, test func(d *desk)) {
 	for _, place := range fixtures.Stores(t) {
 		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
 			d := newDesk(t, place)
 			d.work()
 			test(d)
@@ -381,11 +377,11 @@ func TestRegistrationByResource(t *testing.T) {
 			t.Fatalf("deletion of what is being registered: %+v", waiting)
 		}
 		close(release)
-		for waiting.Status == types.OperationStatusInProgress {
-			time.Sleep(waiting.Delay)
+		fixtures.Await(t, "the end of the deletion", func() bool {
 			deletion.Callback = waiting.Callback
 			waiting = d.call(deletion)
-		}
+			return waiting.Status != types.OperationStatusInProgress
+		})
 		if waiting.Status != types.OperationStatusSuccess {
 			t.Errorf("deletion of what was being registered: %+v", waiting)
 		}
@@ -399,7 +395,7 @@ func TestRegistrationByResource(t *testing.T) {
 
 // TestResourceRefusals: the failures of the types, by code and text.
 func TestResourceRefusals(t *testing.T) {
-	d := newDesk(t, fixtures.Place{Dir: t.TempDir()})
+	d := newDesk(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	d.work()
 	module := d.module(owner, "Acme::Web::Part::MODULE")
 	moduleARN := strings.TrimSuffix(module, "/00000001")

@@ -55,7 +55,10 @@ var owner = awswire.Caller{Place: awswire.Place{Account: "123456789012", Region:
 // eachStore runs a test on every kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newRig(t, place))
+		})
 	}
 }
 

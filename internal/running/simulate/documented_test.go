@@ -142,7 +142,7 @@ func publishedSchemas(t *testing.T) map[string][]byte {
 
 func TestDocumentedForms(t *testing.T) {
 	schemas := publishedSchemas(t)
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "AWS::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "AWS::*")
 	var documents []simulate.Document
 	rows := strings.Split(strings.TrimSpace(documented), "\n")
 	for _, row := range rows {
@@ -197,7 +197,7 @@ func TestFormsOfSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	schemas := publishedSchemas(t)
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "AWS::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "AWS::*")
 	properties := map[string][]string{}
 	var documents []simulate.Document
 	for line := range strings.Lines(string(text)) {

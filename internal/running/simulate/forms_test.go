@@ -51,7 +51,7 @@ func declared(name string, properties map[string]string, more string) string {
 // shelved imports schemas and returns the first type.
 func shelved(t *testing.T, schemas ...string) (*operation.Type, func(invoke.Action, string, string, map[string]any) operation.Progress) {
 	t.Helper()
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "*")
 	var documents []simulate.Document
 	for _, text := range schemas {
 		documents = append(documents, simulate.Document{Name: "schema.json", Text: []byte(text)})
@@ -225,7 +225,7 @@ func TestLongNames(t *testing.T) {
 		"a pattern of case": {`{"type": "string", "pattern": "^[a-z0-9]{1,63}$"}`, `s{39}logicalname[a-z0-9]{12}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "*")
+			shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "*")
 			source := fmt.Sprintf(`{"typeName": "Acme::Net::Thing", "description": "A thing.", "additionalProperties": false, "properties": {"Name": %s},
 				"createOnlyProperties": ["/properties/Name"], "primaryIdentifier": ["/properties/Name"], "handlers": {}}`, test.schema)
 			if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "thing.json", Text: []byte(source)}}); err != nil || len(problems) > 0 {

@@ -184,7 +184,7 @@ func TestRevisions(t *testing.T) {
 
 // TestTakersOfOtherNodes: the patterns that other types of a service ask for are read again when another node has imported one.
 func TestTakersOfOtherNodes(t *testing.T) {
-	place := fixtures.Place{Dir: t.TempDir()}
+	place := fixtures.Place{Dir: fixtures.TempDir(t)}
 	opened, err := store.Open(t.Context(), store.Config{Dir: place.Dir})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func mustNumber(t *testing.T, value any) []byte {
 }
 
 func TestRefusals(t *testing.T) {
-	_, typ := imported(t, fixtures.Place{Dir: t.TempDir()})
+	_, typ := imported(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	first := call(t, typ, request(invoke.Create, "t1", "", map[string]any{"QueueName": "one", "Alias": "a"}))
 	if first.Identifier != "one" {
 		t.Fatalf("create: %+v", first)
@@ -301,7 +301,7 @@ func TestRefusals(t *testing.T) {
 
 // TestNearest: the nearest name is that of a type of the same service that is simulated.
 func TestNearest(t *testing.T) {
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::Mail::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "Acme::Mail::*")
 	list := strings.ReplaceAll(queue, "Acme::Mail::Queue", "Acme::News::List")
 	if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "queue.json", Text: []byte(queue)}, {Name: "list.json", Text: []byte(list)}}); err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
@@ -320,7 +320,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestOnlyWhatIsNamedIsSimulated(t *testing.T) {
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::Mail::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "Acme::Mail::*")
 	for name, hint := range map[string]string{
 		"Acme::Mail::Queue": "import the schema of the type with cfn types import, so that it can be simulated",
 		"Acme::Web::Site":   "register a type of that name with cfn submit, or import its schema with cfn types import and start cfn serve with --simulate Acme::Web::Site",
@@ -352,7 +352,7 @@ func TestPublishedTypes(t *testing.T) {
 	if err != nil || len(files) < 600 {
 		t.Fatalf("%d schemas, %v", len(files), err)
 	}
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "AWS::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "AWS::*")
 	var documents []simulate.Document
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -415,7 +415,7 @@ func TestProvisioned(t *testing.T) {
 		{"Acme::*", true, simulate.ByServices},
 		{"Acme::Mail::Queue", true, simulate.BySimulation},
 	} {
-		opened, err := store.Open(t.Context(), store.Config{Dir: t.TempDir()})
+		opened, err := store.Open(t.Context(), store.Config{Dir: fixtures.TempDir(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -451,11 +451,11 @@ func TestProvisioned(t *testing.T) {
 // TestCarriedTypes: the schemas of the types of the official tool's stacks need no import, but are
 // used only if they are named; an import takes precedence.
 func TestCarriedTypes(t *testing.T) {
-	none := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::*")
+	none := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "Acme::*")
 	if found, err := none.List(t.Context(), "", "", 10); err != nil || len(found) > 0 {
 		t.Errorf("listed though nobody named them: %v, %v", found, err)
 	}
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, simulate.Infrastructure()...)
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, simulate.Infrastructure()...)
 	for name, desired := range map[string]map[string]any{
 		"AWS::IAM::Role": {"AssumeRolePolicyDocument": map[string]any{"Version": "2012-10-17", "Statement": []any{}}, "Path": "/"},
 		"AWS::KMS::Key":  {"Description": "d", "EnableKeyRotation": true, "KeyPolicy": map[string]any{"Version": "2012-10-17", "Statement": []any{}}},
@@ -554,7 +554,7 @@ func TestIdentifiersThatCannotBeKept(t *testing.T) {
 
 // TestNoHandlers: a type whose published schema has no handlers has all of them.
 func TestNoHandlers(t *testing.T) {
-	shelf := open(t, fixtures.Place{Dir: t.TempDir()}, "Acme::*", "AWS::*")
+	shelf := open(t, fixtures.Place{Dir: fixtures.TempDir(t)}, "Acme::*", "AWS::*")
 	text := `{"typeName": "Acme::Old::Thing", "description": "d", "additionalProperties": false, "properties": {"Name": {"type": "string"}, "Size": {"type": "integer"}},
 		"primaryIdentifier": ["/properties/Name"], "createOnlyProperties": ["/properties/Name"]}`
 	if _, problems, err := shelf.Import(t.Context(), []simulate.Document{{Name: "thing.json", Text: []byte(text)}}); err != nil || len(problems) > 0 {

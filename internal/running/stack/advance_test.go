@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/operation"
 	"github.com/formwork-dev/formwork/internal/running/plan"
@@ -67,14 +68,17 @@ func TestVersionOfLaterSteps(t *testing.T) {
 // await waits until a resource of a stack has a status.
 func (g *rig) await(t *testing.T, stack *string, logicalID string, status types.ResourceStatus) *types.StackResourceDetail {
 	t.Helper()
-	for deadline := time.Now().Add(g.patience); time.Now().Before(deadline); time.Sleep(g.look) {
+	var found *types.StackResourceDetail
+	if !fixtures.Happens(g.patience, func() bool {
 		out, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: stack, LogicalResourceId: &logicalID})
-		if err == nil && out.StackResourceDetail.ResourceStatus == status && aws.ToString(out.StackResourceDetail.PhysicalResourceId) != "" {
-			return out.StackResourceDetail
+		if err == nil {
+			found = out.StackResourceDetail
 		}
+		return err == nil && found.ResourceStatus == status && aws.ToString(found.PhysicalResourceId) != ""
+	}) {
+		t.Fatalf("%s does not become %s: %q", logicalID, status, g.story(*stack))
 	}
-	t.Fatalf("%s does not become %s: %q", logicalID, status, g.story(*stack))
-	return nil
+	return found
 }
 
 // TestIdentifierWakesNobody checks that an identifier alone does not make the stack look at its

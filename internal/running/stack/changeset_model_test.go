@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -48,7 +47,6 @@ func TestChangeSetsSayWhatIsDone(t *testing.T) {
 // runPairs runs the pairs of some seeds, one after the other.
 func runPairs(t *testing.T, from, to int) {
 	g := onSQLite(t)
-	g.patience = 5 * time.Minute // beside other processes
 	given := strings.NewReplacer(`"Note": {`, `"Given": {"type": "string"}, "Note": {`)
 	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",

@@ -29,7 +29,10 @@ type setRig struct {
 func eachSetRig(t *testing.T, test func(t *testing.T, g *setRig)) {
 	t.Helper()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, &setRig{newRig(t, place), t, owner}) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, &setRig{newRig(t, place), t, owner})
+		})
 	}
 }
 
@@ -58,15 +61,12 @@ func (g *setRig) create(name string, kind types.ChangeSetType, body string, chan
 
 func (g *setRig) planned(arn string) *cloudformation.DescribeChangeSetOutput {
 	g.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		c := g.describe(arn)
-		if c.Status != types.ChangeSetStatusCreatePending && c.Status != types.ChangeSetStatusCreateInProgress {
-			return c
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("the change set is still in %s", c.Status)
-		}
-	}
+	var c *cloudformation.DescribeChangeSetOutput
+	fixtures.Await(g.t, "the plan of the change set", func() bool {
+		c = g.describe(arn)
+		return c.Status != types.ChangeSetStatusCreatePending && c.Status != types.ChangeSetStatusCreateInProgress
+	})
+	return c
 }
 
 func (g *setRig) describe(arn string) *cloudformation.DescribeChangeSetOutput {

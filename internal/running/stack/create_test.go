@@ -116,9 +116,7 @@ func TestSiblingsAreCancelled(t *testing.T) {
 	if _, err := g.CreateStack(t.Context(), owner, &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {}", "B: {}", "C: {DependsOn: A}"))}); err != nil {
 		t.Fatal(err)
 	}
-	for !slices.Contains(g.story("s"), "B CREATE_IN_PROGRESS b-1 (Resource creation Initiated)") {
-		time.Sleep(time.Millisecond)
-	}
+	g.happens("B CREATE_IN_PROGRESS b-1 (Resource creation Initiated)")
 	close(hold)
 	s := g.settled("s")
 	g.expectStatus(s, types.StackStatusRollbackComplete, "")

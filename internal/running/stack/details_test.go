@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -59,16 +58,5 @@ func TestDetails(t *testing.T) {
 // settledOf is settled for a stack of the caller.
 func (g *setRig) settledOf(id string) types.Stack {
 	g.t.Helper()
-	for deadline := time.Now().Add(g.patience); ; time.Sleep(g.look) {
-		out, err := g.DescribeStacks(g.t.Context(), g.caller, &cloudformation.DescribeStacksInput{StackName: &id})
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		if s := out.Stacks[0]; !inProgress(s.StackStatus) {
-			return s
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("the stack is still in %s", out.Stacks[0].StackStatus)
-		}
-	}
+	return g.settledFor(g.caller, id)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -67,18 +66,15 @@ func (g *rig) detect(stack string, only ...string) *cloudformation.DescribeStack
 
 func (g *rig) detected(id string) *cloudformation.DescribeStackDriftDetectionStatusOutput {
 	g.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		out, err := g.DescribeStackDriftDetectionStatus(g.t.Context(), owner, &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: &id})
-		if err != nil {
+	var out *cloudformation.DescribeStackDriftDetectionStatusOutput
+	fixtures.Await(g.t, "the end of the detection", func() bool {
+		var err error
+		if out, err = g.DescribeStackDriftDetectionStatus(g.t.Context(), owner, &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: &id}); err != nil {
 			g.t.Fatal(err)
 		}
-		if out.DetectionStatus != types.StackDriftDetectionStatusDetectionInProgress {
-			return out
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatal("the detection does not end")
-		}
-	}
+		return out.DetectionStatus != types.StackDriftDetectionStatusDetectionInProgress
+	})
+	return out
 }
 
 // drifts are the results of a stack: "A MODIFIED NOT_EQUAL /Note a b", sorted.
@@ -290,7 +286,7 @@ func TestDriftFailures(t *testing.T) {
 
 // TestDriftAfterRestart: a detection that was interrupted is made anew.
 func TestDriftAfterRestart(t *testing.T) {
-	place, w := fixtures.Place{Name: "sqlite", Dir: t.TempDir()}, newWorld(t)
+	place, w := fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)}, newWorld(t)
 	g := newRigIn(t, place, w)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: n}}", "B: {}"))})
 	w.changes("a-1", map[string]any{"Note": "other"})
@@ -299,17 +295,11 @@ func TestDriftAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	fixtures.Await(t, "the read of B", func() bool {
 		w.mu.Lock()
-		reading := len(w.scripts["READ B"]) == 0
-		w.mu.Unlock()
-		if reading {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the detection does not begin")
-		}
-	}
+		defer w.mu.Unlock()
+		return len(w.scripts["READ B"]) == 0
+	})
 	g.store.Close()
 	again := newRigIn(t, place, w)
 	if d := again.detected(*out.StackDriftDetectionId); d.StackDriftStatus != types.StackDriftStatusDrifted || *d.DriftedStackResourceCount != 1 {

@@ -20,7 +20,7 @@ func TestTakenUp(t *testing.T) {
 		stop := time.Duration(i) * 15 * time.Millisecond
 		t.Run(stop.String(), func(t *testing.T) {
 			t.Parallel()
-			place := fixtures.Place{Name: "sqlite", Dir: t.TempDir()}
+			place := fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)}
 			g := newRig(t, place)
 			again := func() {
 				t.Helper()

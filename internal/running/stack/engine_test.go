@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // TestTokens has CreateStack called again with a token.
@@ -219,9 +220,7 @@ func TestSignals(t *testing.T) {
 	}
 	signal := func(id string) error { return signalTo("A", id) }
 	for _, row := range []string{"A CREATE_IN_PROGRESS a-1 (Resource creation Initiated)", "G CREATE_IN_PROGRESS " + *out.StackId + "/G (Resource creation Initiated)"} {
-		for !slices.Contains(g.story("s"), row) {
-			time.Sleep(time.Millisecond)
-		}
+		g.happens(row)
 	}
 	if err := signalTo("G", "1"); err != nil {
 		t.Fatal(err)
@@ -236,13 +235,13 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	var handle *url.URL
-	for handle == nil || handle.Host == "" {
+	fixtures.Await(t, "the URL of H", func() bool {
 		found, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: out.StackId, LogicalResourceId: aws.String("H")})
 		if err == nil {
 			handle, _ = url.Parse(aws.ToString(found.StackResourceDetail.PhysicalResourceId))
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return handle != nil && handle.Host != ""
+	})
 	body := []byte(`{"Status": "SUCCESS", "UniqueId": "u", "Data": "d"}`)
 	wrong := handle.Query()
 	wrong.Set("token", "guessed")

@@ -20,10 +20,10 @@ import (
 func inBubble(t *testing.T, test func(g *rig)) {
 	t.Helper()
 	w := newWorld(t)
-	place := fixtures.Place{Name: "sqlite", Dir: t.TempDir()}
+	place := fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)}
 	synctest.Test(t, func(t *testing.T) {
 		g := newRigPolling(t, place, w, time.Hour)
-		g.look, g.patience = 5*time.Second, 24*time.Hour
+		g.patience = 24 * time.Hour
 		test(g)
 		if err := g.store.Close(); err != nil {
 			t.Error(err)
@@ -392,13 +392,7 @@ func TestGetStackOutputOfOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for status := types.StackStatus(""); status != types.StackStatusCreateComplete; time.Sleep(g.look) {
-				s, err := g.DescribeStacks(context.Background(), caller, &cloudformation.DescribeStacksInput{StackName: out.StackId})
-				if err != nil || s.Stacks[0].StackStatus != types.StackStatusCreateInProgress && s.Stacks[0].StackStatus != types.StackStatusCreateComplete {
-					t.Fatal(s, err)
-				}
-				status = s.Stacks[0].StackStatus
-			}
+			g.expectStatus(g.settledFor(caller, *out.StackId), types.StackStatusCreateComplete, "")
 		}
 		const role = ", RoleArn: 'arn:aws:iam::210987654321:role/reader'"
 		for more, want := range map[string]string{

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -244,7 +243,7 @@ func TestCancelHooks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				waitFor(t, "the hook to be called", func() bool { return len(hooks.seen()) == 1 })
+				fixtures.Await(t, "a call of the hook", func() bool { return len(hooks.seen()) == 1 })
 				arn := g.describe("s").StackId
 				switch test {
 				case "cancel":
@@ -268,18 +267,8 @@ func TestCancelHooks(t *testing.T) {
 						t.Errorf("calls of handlers: %v", got)
 					}
 				}
-				waitFor(t, "the result", func() bool { return hooksOf(g)[0].Ended() })
+				fixtures.Await(t, "the result", func() bool { return hooksOf(g)[0].Ended() })
 			})
-		}
-	}
-}
-
-// waitFor waits for a condition.
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited too long for %s", what)
 		}
 	}
 }
@@ -306,7 +295,7 @@ func TestHooksTakenOver(t *testing.T) {
 			if _, err := first.CreateStack(t.Context(), owner, &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {}"))}); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "the hook to be called", func() bool { return len(w.hooks.seen()) == 1 })
+			fixtures.Await(t, "a call of the hook", func() bool { return len(w.hooks.seen()) == 1 })
 			if err := first.store.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,36 +17,42 @@ import (
 	"github.com/formwork-dev/formwork/internal/services/sns"
 )
 
-// topics are the messages that topics got, by their ARNs.
-type topics struct {
-	mu       sync.Mutex
-	messages map[string][]string
-}
+// topics have the messages that they got in a table: those of transactions that are rolled back are not sent.
+type topics struct{ *rig }
 
 // notified has an engine send its notifications to topics.
-func (g *rig) notified() *topics {
-	all := &topics{messages: map[string][]string{}}
-	g.config.Notify = func(_ context.Context, tx *store.Tx, caller awswire.Caller, topicARN, subject, message string) error {
-		tx.After(func() {
-			all.mu.Lock()
-			defer all.mu.Unlock()
-			all.messages[topicARN] = append(all.messages[topicARN], subject+"\n"+message)
-		})
+func (g *rig) notified() topics {
+	g.t.Helper()
+	if err := g.store.Write(g.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := store.Exec(ctx, tx, "CREATE TABLE notified (topic TEXT, message TEXT)")
+		return err
+	}); err != nil {
+		g.t.Fatal(err)
+	}
+	g.config.Notify = func(ctx context.Context, tx *store.Tx, caller awswire.Caller, topicARN, subject, message string) error {
 		if caller.Place != owner.Place {
 			return fmt.Errorf("published by %v", caller.Place)
 		}
-		return nil
+		_, err := store.Exec(ctx, tx, "INSERT INTO notified VALUES (?, ?)", topicARN, subject+"\n"+message)
+		return err
 	}
-	return all
+	return topics{g}
 }
 
 // take returns the messages of a topic, and forgets them.
-func (all *topics) take(topic string) []string {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	out := all.messages[topic]
-	delete(all.messages, topic)
-	return out
+func (all topics) take(topic string) (messages []string) {
+	all.t.Helper()
+	if err := all.store.Write(all.t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		messages = nil
+		if err := store.Query(ctx, tx, &messages, "SELECT message FROM notified WHERE topic = ?", topic); err != nil {
+			return err
+		}
+		_, err := store.Exec(ctx, tx, "DELETE FROM notified WHERE topic = ?", topic)
+		return err
+	}); err != nil {
+		all.t.Fatal(err)
+	}
+	return messages
 }
 
 // expected are the messages about the events of a stack that are not among the first ones.

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -149,14 +149,12 @@ func TestStackStateWhileCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s *StackState
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	fixtures.Await(t, "the start of A", func() bool {
 		if s, err = g.Stack(t.Context(), owner.Place, "s"); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Resources) == 2 && s.Resources[0].Status != "" || time.Now().After(deadline) {
-			break
-		}
-	}
+		return len(s.Resources) == 2 && s.Resources[0].Status != ""
+	})
 	if len(s.Resources) != 2 || s.Resources[1].Status != "" || s.Resources[1].Type == "" || !slices.Equal(s.Resources[1].DependsOn, []string{"A"}) || !s.Running() {
 		t.Errorf("%+v", s)
 	}

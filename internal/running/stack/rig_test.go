@@ -36,7 +36,7 @@ type rig struct {
 	store *store.Store
 	world *world
 
-	look, patience time.Duration // how often settled looks, and for how long
+	patience time.Duration // of settled
 }
 
 func newRig(t testing.TB, place fixtures.Place) *rig {
@@ -53,7 +53,7 @@ func newRigIn(t testing.TB, place fixtures.Place, w *world) *rig {
 // newRigPolling is newRigIn with how often the store looks for work.
 func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Duration) *rig {
 	t.Helper()
-	g := &rig{t: t, world: w, look: 2 * time.Millisecond, patience: 20 * time.Second}
+	g := &rig{t: t, world: w, patience: fixtures.Patience}
 	var err error
 	g.store, err = store.Open(t.Context(), store.Config{Dir: place.Dir, DSN: place.DSN, StopTimeout: 50 * time.Millisecond, Poll: poll})
 	if err != nil {
@@ -80,15 +80,19 @@ func newRigPolling(t testing.TB, place fixtures.Place, w *world, poll time.Durat
 
 // eachStore runs a test on every kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, g *rig)) {
+	t.Helper()
 	for _, place := range fixtures.Stores(t) {
-		t.Run(place.Name, func(t *testing.T) { test(t, newRig(t, place)) })
+		t.Run(place.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newRig(t, place))
+		})
 	}
 }
 
 // onSQLite is a rig for tests of what no database makes a difference to.
 func onSQLite(t testing.TB) *rig {
 	t.Helper()
-	return newRig(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()})
+	return newRig(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)})
 }
 
 // A world is the resources of the types of testTypes, and how their handlers behave.
@@ -327,20 +331,28 @@ func (w *world) ids() []string {
 // settled waits until no operation runs on a stack, and returns the stack.
 func (g *rig) settled(name string) types.Stack {
 	g.t.Helper()
-	deadline := time.Now().Add(g.patience)
-	for {
-		out, err := g.DescribeStacks(g.t.Context(), owner, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+	return g.settledFor(owner, name)
+}
+
+func (g *rig) settledFor(caller awswire.Caller, name string) (s types.Stack) {
+	g.t.Helper()
+	if !fixtures.Happens(g.patience, func() bool {
+		out, err := g.DescribeStacks(g.t.Context(), caller, &cloudformation.DescribeStacksInput{StackName: &name})
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		if s := out.Stacks[0]; !inProgress(s.StackStatus) {
-			return s
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("stack is still %s\n%s\n%v", out.Stacks[0].StackStatus, strings.Join(g.story(name), "\n"), g.world.calls)
-		}
-		time.Sleep(g.look)
+		s = out.Stacks[0]
+		return !inProgress(s.StackStatus)
+	}) {
+		g.t.Fatalf("stack is still %s\n%s\n%v", s.StackStatus, strings.Join(g.story(name), "\n"), g.world.calls)
 	}
+	return s
+}
+
+// happens waits for an event of the stack "s", as story has it.
+func (g *rig) happens(event string) {
+	g.t.Helper()
+	fixtures.Await(g.t, event, func() bool { return slices.Contains(g.story("s"), event) })
 }
 
 // story is the events of a stack, the oldest first: "A CREATE_IN_PROGRESS id (reason)".

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -303,7 +302,6 @@ func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
 // TestTemplateThatNestsItself ends the creation of stacks that would never end.
 func TestTemplateThatNestsItself(t *testing.T) {
 	g := onSQLite(t)
-	g.patience = time.Minute
 	body := things(nests("N", "self"))
 	g.world.offers("https://t/self", body)
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: &body})

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 )
 
 // failedRollback leaves a stack in UPDATE_ROLLBACK_FAILED: the rollback of A failed.
@@ -155,9 +157,7 @@ func TestCancelUpdateStack(t *testing.T) {
 	if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: s.StackName, TemplateBody: aws.String(things("A: {Properties: {Note: 2}}", "B: {DependsOn: A}"))}); err != nil {
 		t.Fatal(err)
 	}
-	for !slices.Contains(g.story("s"), "A UPDATE_IN_PROGRESS a-1") {
-		time.Sleep(time.Millisecond)
-	}
+	g.happens("A UPDATE_IN_PROGRESS a-1")
 	cancel := &cloudformation.CancelUpdateStackInput{StackName: s.StackName, ClientRequestToken: aws.String("once")}
 	defer func() { // a repeated request is the same one, also when all is over
 		if _, err := g.CancelUpdateStack(t.Context(), owner, cancel); err != nil {
@@ -199,9 +199,7 @@ func TestCancelWaits(t *testing.T) {
 			eventOf := func(prefix string) func(string) bool {
 				return func(row string) bool { return strings.HasPrefix(row, "W "+prefix) }
 			}
-			for !slices.ContainsFunc(g.story("s"), eventOf("CREATE_IN_PROGRESS")) {
-				time.Sleep(time.Millisecond)
-			}
+			fixtures.Await(t, "the creation of W", func() bool { return slices.ContainsFunc(g.story("s"), eventOf("CREATE_IN_PROGRESS")) })
 			if _, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: s.StackName}); err != nil {
 				t.Fatal(err)
 			}
@@ -223,9 +221,7 @@ func TestSignalsOfBefore(t *testing.T) {
 		if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: s.StackName, TemplateBody: with}); err != nil {
 			t.Fatal(err)
 		}
-		for !slices.Contains(g.story("s"), "W CREATE_IN_PROGRESS "+physical+" (Resource creation Initiated)") {
-			time.Sleep(time.Millisecond)
-		}
+		g.happens("W CREATE_IN_PROGRESS " + physical + " (Resource creation Initiated)")
 		signal := &cloudformation.SignalResourceInput{StackName: s.StackName, LogicalResourceId: aws.String("W"), UniqueId: aws.String("u"), Status: types.ResourceSignalStatusSuccess}
 		if _, err := g.SignalResource(t.Context(), owner, signal); err != nil {
 			t.Fatalf("signal %d: %v", i, err)
@@ -250,9 +246,9 @@ func TestReplacementLeft(t *testing.T) {
 			g.world.script("CREATE B", behavior{code: no.code, message: no.message, hold: hold})
 			go func() {
 				defer close(hold)
-				for g.t.Context().Err() == nil && !slices.Contains(g.story("s"), "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)") {
-					time.Sleep(time.Millisecond)
-				}
+				fixtures.Happens(fixtures.Patience, func() bool {
+					return g.t.Context().Err() != nil || slices.Contains(g.story("s"), "A UPDATE_IN_PROGRESS a-2 (Resource creation Initiated)")
+				})
 			}()
 			return "A: {Properties: {Name: y}}\n  B: {}"
 		},

@@ -20,7 +20,7 @@ func signaling(t *testing.T, change func(*Config)) *rig {
 	simulated := *w.types["Acme::Test::Thing"]
 	simulated.Name, simulated.Simulated = "Sim::A::Thing", true
 	w.types[simulated.Name] = &simulated
-	g := newRigIn(t, fixtures.Place{Name: "sqlite", Dir: t.TempDir()}, w)
+	g := newRigIn(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)}, w)
 	change(&g.config)
 	for _, name := range []string{waitConditionType, handleType} {
 		typ, err := g.OwnTypes().Type(t.Context(), owner, name, "")

@@ -360,7 +360,7 @@ func TestTolerance(t *testing.T) {
 			want: "FAILED SUCCEEDED:4 FAILED:1 CANCELLED:10", waves: 1, instances: map[string]int{"CURRENT SUCCEEDED": 4, "OUTDATED FAILED": 1, "OUTDATED CANCELLED": 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+			r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 			if test.fails != nil {
 				r.fails = test.fails
 			}
@@ -535,7 +535,7 @@ func testDelete(t *testing.T, r *rig) {
 
 // TestFailedCreation creates again what was rolled back.
 func TestFailedCreation(t *testing.T) {
-	r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	r.set(false)
 	r.fails = func(awswire.Place, string) string { return "not today" }
 	first := r.create(nil, threeAccounts[:1], fiveRegions[:1])
@@ -593,7 +593,7 @@ func TestStop(t *testing.T) {
 
 // TestLostAnswers has the process die after each call of a stack, before anything was written.
 func TestLostAnswers(t *testing.T) {
-	r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	r.set(false)
 	operation := r.create(&types.StackSetOperationPreferences{MaxConcurrentCount: aws.Int32(3), FailureToleranceCount: aws.Int32(3)}, threeAccounts, fiveRegions[:1])
 	lost := &losing{Stacks: r.stacks, left: 3}
@@ -629,7 +629,7 @@ func (l *losing) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 
 // TestImport makes stacks the instances of a set.
 func TestImport(t *testing.T) {
-	r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	r.set(false)
 	var arns []string
 	for n, text := range []string{body, "Resources: {Other: {Type: A::B::C}}"} {
@@ -661,7 +661,7 @@ func TestImport(t *testing.T) {
 
 // TestRefusals has each operation refuse what it cannot do.
 func TestRefusals(t *testing.T) {
-	r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+	r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	r.set(false)
 	ctx, name := t.Context(), aws.String("s")
 	create := func(change func(in *cloudformation.CreateStackSetInput)) error {

@@ -51,7 +51,7 @@ func each(t *testing.T, test func(t *testing.T, b *bench)) {
 // onSQLite is for what does not depend on the database.
 func onSQLite(t testing.TB, config Config) *bench {
 	t.Helper()
-	return start(t, fixtures.Place{Dir: t.TempDir()}, config)
+	return start(t, fixtures.Place{Dir: fixtures.TempDir(t)}, config)
 }
 
 func start(t testing.TB, place fixtures.Place, config Config) *bench {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/formwork-dev/formwork/internal/foundation/fixtures"
 	"github.com/formwork-dev/formwork/internal/foundation/seal"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -14,7 +15,7 @@ import (
 // TestSession holds keys that the program gives itself to those of AssumeRole.
 func TestSession(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	st, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Now: func() time.Time { return now }})
+	st, err := store.Open(t.Context(), store.Config{Dir: fixtures.TempDir(t), Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

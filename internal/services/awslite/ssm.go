@@ -16,6 +16,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/dlclark/regexp2/v2"
 
+	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
@@ -519,16 +520,10 @@ func (s *Services) Parameter(ctx context.Context, caller awswire.Caller, text st
 	return value, v.Type, err
 }
 
-// A StoredParameter is a parameter as it is stored.
-type StoredParameter struct {
-	Type  ssmtypes.ParameterType
-	Value string // of a SecureString what is sealed
-}
-
 // StoredParameters returns the parameters that exist among names, which are as in Parameter, by
-// what they were asked for.
-func (s *Services) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]StoredParameter, error) {
-	out := map[string]StoredParameter{}
+// the requested names. A SecureString has the sealed value.
+func (s *Services) StoredParameters(ctx context.Context, caller awswire.Caller, names []string) (map[string]template.Stored, error) {
+	out := map[string]template.Stored{}
 	for _, name := range names {
 		value, kind, err := s.Parameter(ctx, caller, name, false)
 		var refusal *awswire.Error
@@ -537,7 +532,7 @@ func (s *Services) StoredParameters(ctx context.Context, caller awswire.Caller, 
 		case err != nil:
 			return nil, err
 		default:
-			out[name] = StoredParameter{kind, value}
+			out[name] = template.Stored{Type: string(kind), Value: value}
 		}
 	}
 	return out, nil

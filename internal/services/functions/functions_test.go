@@ -134,7 +134,7 @@ func testDeployed(t *testing.T, f *Functions) {
 
 // TestDamagedCode: code that was changed on the disk is unpacked again, also if it kept its size.
 func TestDamagedCode(t *testing.T) {
-	f := open(t, fixtures.Place{Dir: t.TempDir()})
+	f := open(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	hash, err := f.Store(t.Context(), bytes.NewReader(zipped(t, map[string]string{"index.py": "x = 1", "lib/a.py": "y"})))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func packed(t *testing.T, change func(*zip.FileHeader)) []byte {
 }
 
 func TestCodeIsRefused(t *testing.T) {
-	f := open(t, fixtures.Place{Dir: t.TempDir()})
+	f := open(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	for name, code := range map[string][]byte{
 		"not a zip file":  []byte("PK nothing"),
 		"outside":         zipped(t, map[string]string{"../../x": "x"}),

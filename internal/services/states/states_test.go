@@ -183,7 +183,7 @@ func TestExecutions(t *testing.T) {
 		"for ever":             {machine(`"A": {"Type": "Pass", "Next": "A"}`), nil, nil, `FAILED States.Runtime The execution reached the maximum number of steps (25000).`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, fixtures.Place{Dir: t.TempDir()})
+			r := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 			r.answers = test.answers
 			if name == "for ever" {
 				r.steps = maxSteps - 50
