@@ -62,16 +62,9 @@ picture: ## write docs/console.png, the picture of the console in README (needs 
 demo: build ## build, then take a complete resource type through its whole contract
 	@PATH="$(CURDIR)/bin:$$PATH" sh examples/demo.sh
 
-# -v, for the reasons of skipped tests, which a plain "go test" keeps to itself. "go vet" has run before, and
-# binaries without debug information are linked in two thirds of the time. What takes longest begins first, so that
-# it is not alone at the end.
-GOTEST = { go test -v -vet=off -ldflags='-s -w' -parallel 4 -timeout 30m $(1) ./... 2>&1; echo "exit $$?"; } | awk -f $(CURDIR)/.ci/summary.awk
-
 .PHONY: test
-test: ## run every test; what a test lacks on this machine is said in a line
-	$(COMPILER) go vet ./...
-	@$(call GOTEST,./local)
-	@set -e; for m in $(NESTED); do echo "== $$m"; (cd $$m && $(COMPILER) go vet ./... && $(call GOTEST,)); done
+test: ## run every test of all modules and sum up; what a test lacks on this machine is said in a line
+	@.ci/test $(NESTED)
 
 .PHONY: vm
 vm: ## the tests of the sandbox in a virtual machine with delegated control groups: KERNEL=PATH, see CONTRIBUTING.md

@@ -244,6 +244,7 @@ func (g *rig) read(identifier string) (string, error) {
 const home = `{"Zone": "a", "Name": "home", "Title": "T", "Secret": "hush", "Tags": ["x"]}`
 
 func TestLife(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		begun, err := g.create(home)
 		if err != nil || begun.OperationStatus != types.OperationStatusInProgress || begun.RetryAfter == nil || begun.Operation != types.OperationCreate {
@@ -287,6 +288,7 @@ func TestLife(t *testing.T) {
 
 // An additional identifier is resolved by a read; requests have the primary one.
 func TestAdditionalIdentifiers(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.ended(g.create(home))
 		const arn = `{"Arn": "arn:a|home"}`
@@ -316,6 +318,7 @@ func TestAdditionalIdentifiers(t *testing.T) {
 }
 
 func TestAlreadyExists(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.ended(g.create(home))
 		second := g.ended(g.create(home))
@@ -327,6 +330,7 @@ func TestAlreadyExists(t *testing.T) {
 
 // TestRefused holds every refusal to its code and text.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Stores(t)[0])
 	g.ended(g.create(home))
 	patch := func(operations string) func() error {
@@ -416,6 +420,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestUnsupportedActions(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Stores(t)[0])
 	bare, problems := schema.Load("site.json", []byte(strings.Replace(siteSchema, `"handlers": {`, `"handlers": {}, "x": {`, 1)), schema.Config{Kind: schema.Resource})
 	if bare == nil {
@@ -435,6 +440,7 @@ func TestUnsupportedActions(t *testing.T) {
 }
 
 func TestHandlerErrors(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Stores(t)[0])
 	for code, want := range map[string]string{
 		"AccessDenied": "AccessDeniedException", "NotFound": "ResourceNotFoundException", "Throttling": "ThrottlingException",
@@ -464,6 +470,7 @@ func TestHandlerErrors(t *testing.T) {
 }
 
 func TestClientToken(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		ask := func(caller awswire.Caller, state string) (*types.ProgressEvent, error) {
 			out, err := g.CreateResource(t.Context(), caller, &cloudcontrol.CreateResourceInput{TypeName: aws.String(site), DesiredState: &state, ClientToken: aws.String("mine")})
@@ -504,6 +511,7 @@ func TestClientToken(t *testing.T) {
 }
 
 func TestConcurrentAndCancel(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.ended(g.create(home))
 		g.mu.Lock()
@@ -581,6 +589,7 @@ func checkRequestStates(t *testing.T, g *rig, want []string) {
 }
 
 func TestRequestsAreListed(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		for i := range 5 {
 			g.ended(g.create(fmt.Sprintf(`{"Zone": "a", "Name": "s%d"}`, i)))
@@ -626,6 +635,7 @@ func TestRequestsAreListed(t *testing.T) {
 }
 
 func TestListResources(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Stores(t)[0])
 	g.ended(g.create(home))
 	out, err := g.ListResources(t.Context(), owner, &cloudcontrol.ListResourcesInput{
@@ -645,6 +655,7 @@ func TestListResources(t *testing.T) {
 
 // TestForeignRequests looks for the requests of another account.
 func TestForeignRequests(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Stores(t)[0])
 	mine := g.ended(g.create(home))
 	_, status := g.GetResourceRequestStatus(t.Context(), stranger, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: mine.RequestToken})
@@ -673,6 +684,7 @@ func equalJSON(t *testing.T, what, want, got string) {
 // TestRepeatedDelete has the answer to a deletion lost: the call that follows finds nothing, because
 // the one before has deleted the resource.
 func TestRepeatedDelete(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.ended(g.create(home))
 		g.mu.Lock()

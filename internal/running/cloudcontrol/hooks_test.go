@@ -76,6 +76,7 @@ const (
 
 // TestHooks has hooks let requests pass or not.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		status := func(event *types.ProgressEvent) *cloudcontrol.GetResourceRequestStatusOutput {
 			t.Helper()

@@ -21,6 +21,7 @@ import (
 )
 
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	type test struct {
 		spec    Spec
 		answers []any
@@ -115,6 +116,7 @@ func TestOperations(t *testing.T) {
 
 // TestRetriesAreBounded has every call throttled: the sixth ends the operation.
 func TestRetriesAreBounded(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.configure(func(c *Config) {
 			c.TimeScale, c.Retries = 100, Retries{Max: 3, First: time.Second, Last: 3 * time.Second}
@@ -131,6 +133,7 @@ func TestRetriesAreBounded(t *testing.T) {
 // TestRetryOfState: the call that is waited for is known with its number, code and time, until
 // another answer comes.
 func TestRetryOfState(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.answers = []any{failed(invoke.Throttling), failed("ServiceInternalError"), busy(time.Second, `1`), done()}
 		id := g.begin(Spec{Request: Request{Action: invoke.Update, Identifier: "i"}})
@@ -153,6 +156,7 @@ func TestRetryOfState(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		late := func(id string) string {
 			state, err := g.Get(t.Context(), id)
@@ -199,6 +203,7 @@ func TestDeadline(t *testing.T) {
 
 // TestLostTime: time in which no call could be made does not count towards the deadline.
 func TestLostTime(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		// The create handler has 10 minutes. Nothing runs for two hours before the first call,
 		// and the clock is set an hour forward during the second one.
@@ -233,6 +238,7 @@ func TestLostTime(t *testing.T) {
 // TestModels follows a model through an operation: recast, sent again, and gone from the
 // rows afterwards.
 func TestModels(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.configure(func(c *Config) {
 			c.Prepare = func(_ context.Context, r Request) (Request, error) {
@@ -292,6 +298,7 @@ func (rot) Open(_, sealed string) (string, error) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		// Waiting for the next call: it is not made.
 		g.answers = []any{busy(time.Minute, `1`)}
@@ -356,6 +363,7 @@ func TestCancel(t *testing.T) {
 
 // TestAnswersAreNotLost stops between a call and its transaction, and in the transaction.
 func TestAnswersAreNotLost(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		// The process dies with the answer: the same call again.
 		ctx, die := context.WithCancel(t.Context())
@@ -402,6 +410,7 @@ func TestAnswersAreNotLost(t *testing.T) {
 }
 
 func TestBeginRefusals(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		for name, spec := range map[string]Spec{
 			"owner":  {Owner: "nobody", Request: Request{Action: invoke.Create, Type: thing}},
@@ -421,6 +430,7 @@ func TestBeginRefusals(t *testing.T) {
 
 // TestWorkers has the store run many operations that were begun in one transaction.
 func TestWorkers(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.configure(func(c *Config) { c.Now = nil })
 		const count = 250
@@ -480,6 +490,7 @@ func (f providerFunc) Call(ctx context.Context, r Request) (Progress, error) { r
 
 // TestReports has a handler report on an operation of the engine, with its token.
 func TestReports(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		report := func(caller awswire.Caller) error {
 			_, err := g.tokens.RecordHandlerProgress(t.Context(), caller, &cloudformation.RecordHandlerProgressInput{
@@ -502,6 +513,7 @@ func TestReports(t *testing.T) {
 // TestClockGoesBack sets the clock back by an hour between two calls: the next one is not an hour
 // late.
 func TestClockGoesBack(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.answers = []any{busy(10*time.Second, `1`), busy(10*time.Second, `2`), done()}
 		id := g.begin(Spec{Request: Request{Action: invoke.Update, Identifier: "i"}})

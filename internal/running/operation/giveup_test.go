@@ -17,6 +17,7 @@ import (
 // TestUnfitResults has handlers return what cannot be kept. The operation fails, and its owner
 // learns all that the deletion needs.
 func TestUnfitResults(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("i", store.MaxKey+1)
 	for name, c := range map[string]struct {
 		identifier string
@@ -65,6 +66,7 @@ func TestUnfitResults(t *testing.T) {
 
 // TestPermanentErrors end operations with their reasons, whoever meets them.
 func TestPermanentErrors(t *testing.T) {
+	t.Parallel()
 	permanent := &store.TooLargeError{Max: 7}
 	for name, c := range map[string]struct {
 		prepare func(g *rig)
@@ -86,6 +88,7 @@ func TestPermanentErrors(t *testing.T) {
 
 // TestPlaceholderOfWhatIsGivenUp has what a lost creation may have made deleted.
 func TestPlaceholderOfWhatIsGivenUp(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		for action, want := range map[invoke.Action]string{invoke.Create: "FAILED p InternalFailure why", invoke.Delete: "FAILED i InternalFailure why"} {
 			request := Request{Action: action, Placeholder: "p"}
@@ -107,6 +110,7 @@ func TestPlaceholderOfWhatIsGivenUp(t *testing.T) {
 // TestPermanentErrorOfTheOwner has an owner refuse the result of a call, but not that the operation
 // failed.
 func TestPermanentErrorOfTheOwner(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		picky := &pickyOwner{rig: g}
 		g.Own("test", picky)
@@ -145,6 +149,7 @@ func (g *rig) works(t *testing.T, id string) {
 
 // TestRepeatedCalls finds out which calls may have been made before.
 func TestRepeatedCalls(t *testing.T) {
+	t.Parallel()
 	lost := errors.New("the answer was lost")
 	for name, c := range map[string]struct {
 		noted   bool

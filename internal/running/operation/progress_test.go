@@ -11,6 +11,7 @@ import (
 )
 
 func TestHandlerProgress(t *testing.T) {
+	t.Parallel()
 	const (
 		pending = types.OperationStatusPending
 		working = types.OperationStatusInProgress
@@ -64,6 +65,7 @@ func TestHandlerProgress(t *testing.T) {
 }
 
 func TestHandlerProgressRefusals(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		if err := g.tokens.Begin(t.Context(), owner, "bearer"); err != nil {
 			t.Fatal(err)
@@ -97,6 +99,7 @@ func TestHandlerProgressRefusals(t *testing.T) {
 
 // TestHandlerProgressAtOnce has several reports move an operation from the same status.
 func TestHandlerProgressAtOnce(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		if err := g.tokens.Begin(t.Context(), owner, "bearer"); err != nil {
 			t.Fatal(err)

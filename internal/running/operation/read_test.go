@@ -12,6 +12,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("no answer")
 	for name, tc := range map[string]struct {
 		answers []any
@@ -57,6 +58,7 @@ func busySuccess() Progress {
 }
 
 func TestReadRefusals(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)})
 	var unknown *UnknownTypeError
 	if _, err := g.Read(t.Context(), Request{Caller: owner, Type: "Acme::No::Thing"}); !errors.As(err, &unknown) {

@@ -11,6 +11,7 @@ import (
 
 // TestResume has a call made before its time, and repeated if it was being made.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		resume := func(token string) {
 			t.Helper()

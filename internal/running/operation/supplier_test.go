@@ -47,6 +47,7 @@ func (nobody) Type(context.Context, awswire.Caller, string, string) (*Type, erro
 // TestSupplier runs operations whose owner provides for them itself: one call each, of which
 // the owner hears in the transaction and after it.
 func TestSupplier(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		l := newLongRig(t, g, 1)
 		g.answers = []any{
@@ -92,6 +93,7 @@ func (g *rig) refused(action invoke.Action) error {
 // TestPlaces has an operation wait until another one has left its place: the time does not
 // count, and it is woken.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		newLongRig(t, g, 1)
 		entered, leave := make(chan struct{}), make(chan struct{})
@@ -141,6 +143,7 @@ func TestPlaces(t *testing.T) {
 // TestInterruptedCall: a call that the end of the process interrupts is made again, with its
 // whole time.
 func TestInterruptedCall(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		newLongRig(t, g, 2)
 		ctx, stop := context.WithCancel(t.Context())

@@ -109,6 +109,7 @@ func (g *rig) has(stack string) string {
 // TestRefactor moves a resource from one stack to another: the reference to it becomes an
 // export and an import. Afterwards both stacks are updated and deleted.
 func TestRefactor(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.create("from", things("A: {Properties: {Note: n, Secret: s}}", "B: {Properties: {Note: !Ref A}}"))
 		g.create("to", things("K: {Properties: {Note: k}}"))
@@ -188,6 +189,7 @@ func (g *rig) afterwards(from, to string) {
 
 // TestRefactorNewStack moves resources into a stack that does not exist yet.
 func TestRefactorNewStack(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.create("from", things("A: {Properties: {Note: !Ref K}}", "B: {Properties: {Note: !Ref A}}", "K: {}")+"Outputs: {K: {Value: !Ref K, Export: {Name: k}}}\n")
 		g.world.done()
@@ -221,6 +223,7 @@ func TestRefactorNewStack(t *testing.T) {
 
 // TestRefactorRenames renames resources within one stack, two of them crosswise.
 func TestRefactorRenames(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.create("app", things("A: {Properties: {Note: one}}", "B: {Properties: {Note: two}}", "C: {Properties: {Note: !Ref B}}"))
 		g.world.done()
@@ -242,6 +245,7 @@ func TestRefactorRenames(t *testing.T) {
 
 // TestRefactorRefusals are refactors that are refused at the call.
 func TestRefactorRefusals(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create("one", things("A: {}", "B: {Properties: {Note: n}}"))
 	body := things("A: {}")
@@ -289,6 +293,7 @@ func TestRefactorRefusals(t *testing.T) {
 
 // TestRefactorFailures are refactors that are accepted and cannot be made.
 func TestRefactorFailures(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create("one", things("A: {Properties: {Note: a}}", "B: {Properties: {Note: same}}", "C: {Properties: {Note: same}}", "K: {}",
 		"F: {Type: Acme::Test::Fixed}", "N: {Type: Acme::Test::Named, Properties: {Name: named}}", "H: {Type: AWS::CloudFormation::WaitConditionHandle}")+
@@ -382,6 +387,7 @@ func TestRefactorFailures(t *testing.T) {
 
 // TestRefactorOfNestedStacks refuses to rename a nested stack.
 func TestRefactorOfNestedStacks(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	const nested = "{Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: 'https://t/x'}}"
 	g.create("one", things("A: {}", "N: "+nested))
@@ -394,6 +400,7 @@ func TestRefactorOfNestedStacks(t *testing.T) {
 // TestRefactorStates are stacks that cannot be refactored as they are, and refactors that
 // something else has made obsolete.
 func TestRefactorStates(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.create("one", things("A: {}", "B: {}"))
 		g.create("two", things("X: {}"))
@@ -439,6 +446,7 @@ func TestRefactorStates(t *testing.T) {
 // TestRefactorRollsBack executes refactors whose resources are gone, or whose exports somebody
 // else has taken meanwhile.
 func TestRefactorRollsBack(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.create("one", things("A: {}", "B: {Properties: {Note: b}}"))
 		create := func() *cloudformation.DescribeStackRefactorOutput {
@@ -476,6 +484,7 @@ func TestRefactorRollsBack(t *testing.T) {
 
 // TestRefactorIsAlone holds off what would disturb an execution.
 func TestRefactorIsAlone(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create("one", things("A: {}", "B: {Properties: {Note: b}}"))
 	r := g.refactored(&cloudformation.CreateStackRefactorInput{EnableStackCreation: aws.Bool(true), StackDefinitions: definitions(
@@ -527,6 +536,7 @@ func (g *rig) breaks(first, last int64) (heal func()) {
 
 // TestGiveUpRefactor fails a stack refactor, rolls its execution back, and ends a rollback that fails, too.
 func TestGiveUpRefactor(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create("from", things("A: {}", "B: {Properties: {Note: b}}"))
 	g.create("to", things("K: {}"))

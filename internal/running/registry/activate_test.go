@@ -15,6 +15,7 @@ import (
 )
 
 func TestActivateRefusals(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		id := s.publisher(owner)
 		public := s.offer(owner, thingName, "one", "")
@@ -60,6 +61,7 @@ func TestActivateRefusals(t *testing.T) {
 
 // TestListShelf lists what is public and what is activated with every filter.
 func TestListShelf(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		id, otherID := s.publisher(owner), s.publisher(reader)
 		for _, name := range []string{"Initech::Store::Aa", "Initech::Store::Bb", "Umbrella::Store::Cc"} {
@@ -173,6 +175,7 @@ func (s *shop) fragment(typeName, version string, resources map[string]any) (ver
 
 // TestPublicModules tests, publishes and activates modules that need other extensions.
 func TestPublicModules(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
 		const module = "Initech::Store::Shelf::MODULE"

@@ -21,6 +21,7 @@ import (
 // TestManyActivations publishes for more activations than one transaction updates, some of
 // which do not want that.
 func TestManyActivations(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.publisher(owner)
 		public := s.offer(owner, thingName, "one", "")
@@ -64,6 +65,7 @@ func TestManyActivations(t *testing.T) {
 // TestNodes has two processes on one database test and publish: each test runs once, on
 // either of them.
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	dsn, err := fixtures.Postgres(t)
 	if err != nil {
 		t.Skipf("skipped: PostgreSQL: %v", err)

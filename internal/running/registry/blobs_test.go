@@ -8,6 +8,7 @@ import (
 )
 
 func TestKeepsBlob(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.publisher(owner)
 		s.offer(owner, thingName, "one", "")

@@ -8,6 +8,7 @@ import (
 
 // TestBusy counts what nothing works on yet, and nothing once it has ended.
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		other := owner
 		other.Region = "us-east-1"

@@ -64,6 +64,7 @@ func (g *rig) configure(kind schema.Kind, typeName, configuration string) error 
 }
 
 func TestSetTypeConfiguration(t *testing.T) {
+	t.Parallel()
 	hook := func(inner string) string {
 		return `{"CloudFormationConfiguration": {"HookConfiguration": {` + inner + `}}}`
 	}
@@ -127,6 +128,7 @@ func TestSetTypeConfiguration(t *testing.T) {
 }
 
 func TestTypeConfigurations(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		configurable(t, g)
 		const text = `{"ServiceCredentials": {"ApiKey": "{{resolve:ssm:/key}}", "ApplicationKey": "a-{{resolve:ssm:/key}}-{{resolve:ssm-secure:/other}}{{resolve:ssm:/key}}"}, "Mode": "fast"}`
@@ -217,6 +219,7 @@ func TestTypeConfigurations(t *testing.T) {
 }
 
 func TestBatchDescribeTypeConfigurationsRefusals(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	const recorded = "1 validation error detected: Value null at 'typeConfigurationIdentifiers' failed to satisfy constraint: Member must not be null"
 	for _, identifiers := range [][]types.TypeConfigurationIdentifier{nil, {}, {{}}} {

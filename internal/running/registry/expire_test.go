@@ -11,6 +11,7 @@ import (
 )
 
 func TestExpire(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		clock := time.Now()
 		g.config.Now = func() time.Time { return clock }

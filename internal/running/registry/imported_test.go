@@ -17,6 +17,7 @@ import (
 
 // TestImported describes and lists types that were imported.
 func TestImported(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	shelf := simulate.New(simulate.Config{Store: g.store, Patterns: []string{"AWS::AA::*"}, Now: func() time.Time { return at }})

@@ -81,6 +81,7 @@ func (g *rig) list(caller awswire.Caller, in cloudformation.ListTypesInput) []ty
 }
 
 func TestListTypes(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		g.fill(owner, 250, "{}")
@@ -140,6 +141,7 @@ func TestListTypes(t *testing.T) {
 }
 
 func TestNextTokens(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.fill(owner, 5, "{}")
 	first, err := g.ListTypes(t.Context(), owner, &cloudformation.ListTypesInput{MaxResults: aws.Int32(2)})
@@ -175,6 +177,7 @@ func TestNextTokens(t *testing.T) {
 // TestForgedTokens: a token that fits the list and cannot be resolved is refused like any other,
 // also where a database could not even be asked.
 func TestForgedTokens(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		g.module(owner, "Acme::Test::Part::MODULE")
@@ -195,6 +198,7 @@ func TestForgedTokens(t *testing.T) {
 }
 
 func TestListTypeRegistrations(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		start, ticks := time.Now(), atomic.Int64{}
 		g.config.Now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
@@ -248,6 +252,7 @@ func TestListTypeRegistrations(t *testing.T) {
 
 // TestVersions follows a module through the recorded conversation about its versions.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	const name = "LocalStack::Testing::TestModule::MODULE"
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
@@ -342,6 +347,7 @@ func TestVersions(t *testing.T) {
 // TestDefaultAgainstDeregister: of two requests at the same moment, one to make a version
 // the default and one to deregister it, one is refused.
 func TestDefaultAgainstDeregister(t *testing.T) {
+	t.Parallel()
 	const name = "Acme::Test::Part::MODULE"
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
@@ -369,6 +375,7 @@ func TestDefaultAgainstDeregister(t *testing.T) {
 }
 
 func TestDescribeType(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		const name = "Acme::Test::Thing"
@@ -463,6 +470,7 @@ func TestARNs(t *testing.T) {
 
 // TestChangesNameVersions: whatever a request calls a version, a change has its id.
 func TestChangesNameVersions(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.work()
 	for range 3 {
@@ -486,6 +494,7 @@ func TestChangesNameVersions(t *testing.T) {
 }
 
 func TestSubscribe(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

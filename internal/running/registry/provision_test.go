@@ -51,6 +51,7 @@ func (s *scripted) For(_ awswire.Caller, role string) invoke.Source {
 }
 
 func TestProvider(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		const name = "Acme::Test::Thing"
 		s.thing(owner, name, "one")
@@ -193,6 +194,7 @@ func TestProvider(t *testing.T) {
 }
 
 func TestProviderVersions(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		const name = "Acme::Test::Thing"
 		first := s.thing(owner, name, "one")

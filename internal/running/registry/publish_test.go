@@ -43,6 +43,7 @@ func TestPublicVersions(t *testing.T) {
 }
 
 func TestPublisher(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
 		_, err := s.DescribePublisher(ctx, owner, &cloudformation.DescribePublisherInput{})
@@ -102,6 +103,7 @@ func TestPublisher(t *testing.T) {
 const thingName = "Initech::Store::Thing"
 
 func TestPublishRules(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
 		publish := func(arn, number string) error {
@@ -158,6 +160,7 @@ func TestPublishRules(t *testing.T) {
 
 // TestShelf walks the whole way of a public type: two accounts, two regions, one alias.
 func TestShelf(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
 		id := s.publisher(owner)
@@ -298,6 +301,7 @@ func same(t testing.TB, what string, got, want map[string]any) {
 
 // TestPublishAtOnce has several requests publish the same version, and others activate it.
 func TestPublishAtOnce(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.publisher(owner)
 		version := s.thing(owner, thingName, "one")

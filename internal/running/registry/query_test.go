@@ -15,6 +15,7 @@ import (
 
 // TestTypes pages through types of all provisioning types, by what is in their names.
 func TestTypes(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		ctx := t.Context()
 		g.fill(owner, 250, `{}`)

@@ -32,6 +32,7 @@ import (
 
 // TestRecordedRegistrations replays what AWS answered for three packages.
 func TestRecordedRegistrations(t *testing.T) {
+	t.Parallel()
 	for _, recorded := range []struct {
 		kind              schema.Kind
 		typeName, archive string
@@ -120,6 +121,7 @@ func recordedAnswer(t *testing.T, name string) map[string]any {
 
 // TestRegisterFailures are the packages that do not register, and what is told.
 func TestRegisterFailures(t *testing.T) {
+	t.Parallel()
 	const name = "Acme::Test::Thing"
 	broken := resourcePackage(t, name, func(s map[string]any) {
 		s["properties"] = map[string]any{"Name": map[string]any{"type": "strin"}, "Other": map[string]any{"minLength": "1"}}
@@ -168,6 +170,7 @@ func TestRegisterFailures(t *testing.T) {
 
 // TestSecretsOfPackageURLs: a presigned URL is a credential.
 func TestSecretsOfPackageURLs(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.work()
 	out := g.register(owner, schema.Resource, "Acme::Test::Thing", "https://127.0.0.1/b/k.zip?X-Amz-Signature=geheim")
@@ -178,6 +181,7 @@ func TestSecretsOfPackageURLs(t *testing.T) {
 
 // TestRegisterRefusals are requests that make nothing.
 func TestRegisterRefusals(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.Imported = simulate.New(simulate.Config{Store: g.store, Served: map[string]string{"AWS::S3::Bucket": "{}"}})
 	for _, c := range []struct {
@@ -211,6 +215,7 @@ func TestRegisterRefusals(t *testing.T) {
 }
 
 func TestClientRequestToken(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		register := func(caller awswire.Caller, url string) (string, error) {
 			out, err := g.RegisterType(t.Context(), caller, &cloudformation.RegisterTypeInput{
@@ -263,6 +268,7 @@ func TestClientRequestToken(t *testing.T) {
 }
 
 func TestParallelRegistrations(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		g.packages.put("s3://b/m", modulePackage(t, "Acme::Test::Part::MODULE"))
@@ -305,6 +311,7 @@ func TestParallelRegistrations(t *testing.T) {
 }
 
 func TestVersionLimit(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		const name = "Acme::Test::Part::MODULE"
 		g.packages.put("s3://b/m", modulePackage(t, name))
@@ -354,6 +361,7 @@ func TestVersionLimit(t *testing.T) {
 // TestRestarts stops the program in each stage of a registration, before and after its
 // step is written down.
 func TestRestarts(t *testing.T) {
+	t.Parallel()
 	const name = "Acme::Test::Thing"
 	content := resourcePackage(t, name, nil)
 	// What is written down before the program stops, for the cases without workers.
@@ -420,6 +428,7 @@ func TestRestarts(t *testing.T) {
 // TestStagesTwice runs every stage twice on the row as it was, as two nodes would that
 // both believe it theirs.
 func TestStagesTwice(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		const name = "Acme::Test::Thing"
 		g.packages.put("s3://b/k", resourcePackage(t, name, nil))
@@ -450,6 +459,7 @@ func TestStagesTwice(t *testing.T) {
 
 // TestPatience: what is nobody's fault is tried again, and given up in the end.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	now := time.Now()
 	g.config.Now = func() time.Time { return now }
@@ -470,6 +480,7 @@ func TestPatience(t *testing.T) {
 
 // TestStagesAreTold: a long stage is reported.
 func TestStagesAreTold(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	now := time.Now()
 	g.config.Now = func() time.Time { return now }
@@ -487,6 +498,7 @@ func TestStagesAreTold(t *testing.T) {
 
 // TestPackageTooLarge bounds what is fetched before it is kept.
 func TestPackageTooLarge(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.Limits = bundle.Limits{Packed: 1 << 20}
 	g.packages.put("s3://b/k", make([]byte, 1<<20+1))
@@ -501,6 +513,7 @@ func TestPackageTooLarge(t *testing.T) {
 
 // TestKeepsPackages: nothing is swept away that is needed, and failed packages are.
 func TestKeepsPackages(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.packages.put("s3://b/k", resourcePackage(t, "Acme::Test::Thing", nil))
 		g.packages.put("s3://b/bad", []byte("no zip file"))
@@ -538,6 +551,7 @@ func TestKeepsPackages(t *testing.T) {
 
 // TestHandlerHangs: a handler that never gets ready does not hold a registration up.
 func TestHandlerHangs(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, fixtures.Place{Dir: fixtures.TempDir(t)})
 	g.config.StageTimeout = 10 * time.Millisecond
 	g.probe = func(ctx context.Context, _ bundle.Spec) error { <-ctx.Done(); return ctx.Err() }
@@ -550,6 +564,7 @@ func TestHandlerHangs(t *testing.T) {
 
 // TestOddTexts: what no database and no XML can hold does not get there.
 func TestOddTexts(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
 		const name = "Acme::Test::Thing"
@@ -605,6 +620,7 @@ func TestLongFailures(t *testing.T) {
 
 // TestRequiredTypes: the requirements of a module are listed.
 func TestRequiredTypes(t *testing.T) {
+	t.Parallel()
 	const name = "Acme::Test::Part::MODULE"
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.work()
@@ -664,6 +680,7 @@ func TestProvisioning(t *testing.T) {
 
 // TestGiveUp fails a registration whose work can never succeed.
 func TestGiveUp(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		token := g.request(owner, schema.Resource, "Acme::Give::Up", "s3://b/k")
 		for range 2 { // the second time it has ended

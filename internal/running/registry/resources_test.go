@@ -168,6 +168,7 @@ func eachDesk(t *testing.T, test func(d *desk)) {
 }
 
 func TestVersionsAreResources(t *testing.T) {
+	t.Parallel()
 	eachDesk(t, func(d *desk) {
 		t := d.t
 		const name = "Acme::Web::Site"
@@ -220,6 +221,7 @@ func TestVersionsAreResources(t *testing.T) {
 }
 
 func TestModulesAndHooksAreResources(t *testing.T) {
+	t.Parallel()
 	eachDesk(t, func(d *desk) {
 		t := d.t
 		const name = "Acme::Web::Part::MODULE"
@@ -282,6 +284,7 @@ func TestModulesAndHooksAreResources(t *testing.T) {
 }
 
 func TestPublishingIsAResource(t *testing.T) {
+	t.Parallel()
 	eachDesk(t, func(d *desk) {
 		t := d.t
 		const name = "Acme::Web::Part::MODULE"
@@ -346,6 +349,7 @@ func TestPublishingIsAResource(t *testing.T) {
 // TestRegistrationByResource: what a registration says of a package is what the resource says,
 // and a create that was canceled leaves nothing behind.
 func TestRegistrationByResource(t *testing.T) {
+	t.Parallel()
 	eachDesk(t, func(d *desk) {
 		t := d.t
 		const name = "Acme::Web::Site"

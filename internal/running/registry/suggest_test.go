@@ -8,6 +8,7 @@ import (
 // TestSuggest: a type of another region is found, and the nearest name of the own one; what other
 // accounts have and what was deregistered is not.
 func TestSuggest(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		elsewhere, stranger := owner, owner
 		elsewhere.Region, stranger.Account = "ap-south-1", "999999999999"

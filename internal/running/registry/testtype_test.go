@@ -30,6 +30,7 @@ import (
 )
 
 func TestTestType(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		if out := s.describe(owner, version); out.TypeTestsStatus != types.TypeTestsStatusNotTested {
@@ -114,6 +115,7 @@ func unzip(t testing.TB, content []byte) map[string]string {
 
 // TestFailedTest looks at what a broken handler leaves behind, and that no secret does.
 func TestFailedTest(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		configuration := `{"Key": "{{resolve:ssm-secure:/key}}"}`
@@ -177,6 +179,7 @@ func TestFailedTest(t *testing.T) {
 // TestGiveUpWork ends a test that cannot go on with its reason. Updates of activations that were given up
 // do not keep the next ones from being made.
 func TestGiveUpWork(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		block := make(chan struct{})
@@ -201,6 +204,7 @@ func TestGiveUpWork(t *testing.T) {
 }
 
 func TestTestTypeRefusals(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		test := func(in cloudformation.TestTypeInput) error {
@@ -251,6 +255,7 @@ func TestTestTypeRefusals(t *testing.T) {
 // TestInterruptedTest closes the store in the midst of a test, as a crash would: the test
 // is run again, and not for ever.
 func TestInterruptedTest(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		interrupt := func() {
@@ -311,6 +316,7 @@ func TestInterruptedTest(t *testing.T) {
 
 // TestManyTests runs more tests than run at once, with a bound on their time.
 func TestManyTests(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		var versions []string
 		for _, name := range []string{"Initech::Store::One", "Initech::Store::Two", "Initech::Store::Three"} {
@@ -338,6 +344,7 @@ func TestManyTests(t *testing.T) {
 // TestHangingTests: handlers that hang keep the tests of their own account waiting, and no
 // others; and those who wait are woken, not left until they look again.
 func TestHangingTests(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.places = operation.Places{Calls: 2, Retry: time.Hour}
 		s.reopen()
@@ -372,6 +379,7 @@ func TestHangingTests(t *testing.T) {
 
 // TestReportLimit: what is too large is neither kept nor read, and the verdict stands.
 func TestReportLimit(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		version := s.thing(owner, thingName, "one")
 		s.tested(owner, version)
@@ -400,6 +408,7 @@ func TestReportLimit(t *testing.T) {
 
 // TestOldRuns keeps the last runs of a version.
 func TestOldRuns(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		const module = "Initech::Store::Shelf::MODULE"
 		version := s.fragment(module, "1", map[string]any{"Bucket": map[string]any{"Type": "AWS::S3::Bucket"}})
@@ -424,6 +433,7 @@ func TestOldRuns(t *testing.T) {
 
 // TestHookTest tests a hook, which needs a configuration.
 func TestHookTest(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		const name = "LocalStack::Testing::TestHook"
 		s.packages.put("s3://packages/hook.zip", extension(t, "localstack-testing-testhook"))
@@ -497,6 +507,7 @@ func (p *processes) close() {
 // TestRealHandler takes the example of a resource type, built and packed as users do it,
 // from registration to activation.
 func TestRealHandler(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("skipped: builds a program (-short)")
 	}
@@ -580,6 +591,7 @@ func examplePackage(t testing.TB) []byte {
 // TestCutShort stops the program while a test has made something: it ends at once, and the next
 // attempt deletes what was made before it makes anything of its own.
 func TestCutShort(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		cloud := &keeper{shop: s, account: owner.Account, things: map[string]map[string]any{}}
 		s.mu.Lock()

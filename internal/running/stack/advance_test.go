@@ -39,6 +39,7 @@ func (m *movingTypes) Type(ctx context.Context, caller awswire.Caller, name, ver
 // TestVersionOfLaterSteps checks that a step starts with the version of its type that is current
 // then, although the stack took note of other steps without looking for it.
 func TestVersionOfLaterSteps(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	m := &movingTypes{world: g.world}
 	m.version.Store("00000001")
@@ -84,6 +85,7 @@ func (g *rig) await(t *testing.T, stack *string, logicalID string, status types.
 // TestIdentifierWakesNobody checks that an identifier alone does not make the stack look at its
 // steps, and that it is known when something else does.
 func TestIdentifierWakesNobody(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		hold := make(chan struct{})
 		g.world.script("CREATE A", behavior{wait: time.Hour})
@@ -137,6 +139,7 @@ func TestMoved(t *testing.T) {
 // TestSettledRows checks what the end of an operation leaves of its resources: nothing to go back to,
 // and everything else as it was written before.
 func TestSettledRows(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.expectStatus(g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 1}}", "B: {}"))}), types.StackStatusCreateComplete, "")
 		g.expectStatus(g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 2}}", "B: {}"))}), types.StackStatusUpdateComplete, "")
@@ -161,6 +164,7 @@ func TestSettledRows(t *testing.T) {
 
 // TestStaleConflict checks that a worker whose kept rows are out of date reads them again.
 func TestStaleConflict(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	hold := make(chan struct{})
 	g.world.script("CREATE A", behavior{hold: hold})

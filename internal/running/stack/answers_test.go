@@ -16,6 +16,7 @@ import (
 
 // TestPolicyByCondition decides a DeletionPolicy with Fn::If, without a transform.
 func TestPolicyByCondition(t *testing.T) {
+	t.Parallel()
 	body := "Parameters: {Keep: {Type: String}}\nConditions: {C: !Equals [!Ref Keep, 'yes']}\n" + things("A: {DeletionPolicy: !If [C, Retain, Delete], UpdateReplacePolicy: !If [C, Retain, Delete]}")
 	for keep, want := range map[string]string{"yes": "a-1", "no": ""} {
 		g := onSQLite(t)
@@ -30,6 +31,7 @@ func TestPolicyByCondition(t *testing.T) {
 
 // TestChangeSetsOfOthers are change sets that are refused for the state of their stacks.
 func TestChangeSetsOfOthers(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	_, err := g.CreateChangeSet(t.Context(), owner, &cloudformation.CreateChangeSetInput{
 		StackName: aws.String("app"), ChangeSetName: aws.String("one"), ChangeSetType: types.ChangeSetTypeCreate, TemplateBody: aws.String("Parameters: {P: {Type: String}}\n" + things("A: {}")),
@@ -56,6 +58,7 @@ func TestChangeSetsOfOthers(t *testing.T) {
 
 // TestValidateTemplateTypes refuses types that do not exist, as the other operations do.
 func TestValidateTemplateTypes(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	unknown := "Resources: {A: {Type: 'Acme::No::Such'}}\n"
 	_, err := g.ValidateTemplate(t.Context(), owner, &cloudformation.ValidateTemplateInput{TemplateBody: &unknown})
@@ -71,6 +74,7 @@ func TestValidateTemplateTypes(t *testing.T) {
 
 // TestUnprovisionableTypes refuses registered types that lack a handler that a stack needs.
 func TestUnprovisionableTypes(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	typ := typeOf(t, `{"typeName": "Acme::Test::Lame", "description": "d", "additionalProperties": false, "properties": {"Id": {"type": "string"}},
 		"primaryIdentifier": ["/properties/Id"], "handlers": {"read": {"permissions": []}}}`)
@@ -101,6 +105,7 @@ func (plainMacros) Transform(_ context.Context, call template.MacroCall) ([]byte
 
 // TestUpdateWithTransform updates with the template of before: what a transform makes of it is known afterwards.
 func TestUpdateWithTransform(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.config.Macros = func(awswire.Caller) template.Macros { return plainMacros{} }
 	plain, transformed := things("A: {}"), "Transform: Mine\n"+things("A: {}")
@@ -119,6 +124,7 @@ func TestUpdateWithTransform(t *testing.T) {
 
 // TestNestExistingStack imports a stack into another one.
 func TestNestExistingStack(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	body := "Parameters: {Note: {Type: String, Default: n}}\n" + things("X: {Properties: {Note: !Ref Note}}")
 	g.world.offers("https://t/kid", body)

@@ -20,6 +20,7 @@ func costly(items int) string {
 // TestBudgetOfOperations gives each step of an operation, and each request, a budget of its own: a
 // chain of resources evaluates more than one has room for.
 func TestBudgetOfOperations(t *testing.T) {
+	t.Parallel()
 	const each = template.MaxMade / 3 / 10 / 36 // items: a request has room for all ten resources three times
 	lines := []string{"R0: {Properties: {Note: " + costly(each) + "}}"}
 	for i := range 9 {

@@ -53,6 +53,7 @@ const (
 )
 
 func TestNestedChangeSets(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.offers("https://t/leaf", things("L: {}"))
 		g.world.offers("https://t/mid", childTemplate+things("C: {Properties: {Note: !Ref P}}", nests("M", "leaf"))+childOutput)
@@ -120,6 +121,7 @@ func ignore[T any](_ T, err error) error { return err }
 // TestNestedChangeSetsUnvisited: a nested stack without a change is left alone by the
 // execution of a change that is elsewhere.
 func TestNestedChangeSetsUnvisited(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.offers("https://t/child", things("C: {}")+childOutput)
 	g.create2("app", things("A: {}", nests("N", "child"), "B: {Properties: {Note: !GetAtt N.Outputs.O}}"))
@@ -136,6 +138,7 @@ func TestNestedChangeSetsUnvisited(t *testing.T) {
 }
 
 func TestNestedChangeSetsFail(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.offers("https://t/bad", things("C: {Properties: {Nothing: n}}"))
 	body := things("A: {}", nests("N", "bad"))
@@ -184,6 +187,7 @@ func TestNestedChangeSetsFail(t *testing.T) {
 
 // TestNestedChangeSetsLeft: what an execution that failed did not reach is gone with it.
 func TestNestedChangeSetsLeft(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.offers("https://t/child", things("C: {}"))
 	g.create2("app", things("K: {}"))

@@ -110,6 +110,7 @@ func refusedWith(t *testing.T, err error, code, message string) {
 }
 
 func TestChangeSetLife(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		first := g.create("one", types.ChangeSetTypeCreate, things("A: {Properties: {Name: a}}", "B: {Properties: {Note: !Ref A}}"))
 		if first.Status != types.ChangeSetStatusCreateComplete || first.ExecutionStatus != types.ExecutionStatusAvailable || len(first.Changes) != 2 {
@@ -186,6 +187,7 @@ func checkSetStates(t *testing.T, g *setRig, arn string) {
 }
 
 func TestChangeSetWithoutChanges(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		body := things("A: {Properties: {Size: 1}}")
 		g.execute(*g.create("one", types.ChangeSetTypeCreate, body).ChangeSetId)
@@ -202,6 +204,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 }
 
 func TestChangeSetObsolete(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.execute(*g.create("one", types.ChangeSetTypeCreate, things("A: {Properties: {Size: 1}}")).ChangeSetId)
 		two := g.create("two", types.ChangeSetTypeUpdate, things("A: {Properties: {Size: 2}}"))
@@ -220,6 +223,7 @@ func TestChangeSetObsolete(t *testing.T) {
 }
 
 func TestCreateStackInReview(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 	created := g.rig.create(&cloudformation.CreateStackInput{StackName: aws.String("app"), TemplateBody: aws.String(things("B: {}"))})
@@ -242,6 +246,7 @@ func TestCreateStackInReview(t *testing.T) {
 
 // What recordings show of stacks that are changed both ways.
 func TestStackAfterChangeSetAndUpdate(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	body := things("A: {Properties: {Size: 1}}") + "Outputs: {O: {Value: x}}\n"
 	one := g.create("one", types.ChangeSetTypeCreate, body, func(in *cloudformation.CreateChangeSetInput) {
@@ -267,6 +272,7 @@ func TestStackAfterChangeSetAndUpdate(t *testing.T) {
 }
 
 func TestAnswersWaitForTheEnd(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.config.Hold = 20 * time.Second
 	in := &cloudformation.CreateChangeSetInput{StackName: aws.String("app"), ChangeSetName: aws.String("one"), ChangeSetType: types.ChangeSetTypeCreate, TemplateBody: aws.String(things("A: {}"))}
@@ -298,6 +304,7 @@ func TestAnswersWaitForTheEnd(t *testing.T) {
 }
 
 func TestDeleteStackInReview(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	one := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 	if s := g.rig.delete(*one.StackId, &cloudformation.DeleteStackInput{}); s.StackStatus != types.StackStatusDeleteComplete {
@@ -309,6 +316,7 @@ func TestDeleteStackInReview(t *testing.T) {
 }
 
 func TestChangeSetRefusals(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	body := things("A: {Properties: {Size: 1}}")
 	one := g.create("one", types.ChangeSetTypeCreate, body, func(in *cloudformation.CreateChangeSetInput) { in.ClientToken = aws.String("t1") })
@@ -380,6 +388,7 @@ func (failingMacros) Transform(context.Context, template.MacroCall) ([]byte, err
 }
 
 func TestChangeSetFailures(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.config.Macros = func(awswire.Caller) template.Macros { return failingMacros{} }
 	include := things("A: {Properties: {'Fn::Transform': {Name: 'AWS::Include', Parameters: {Location: 's3://b/k'}}}}")
@@ -424,6 +433,7 @@ func (g *setRig) warns(what string, set *cloudformation.DescribeChangeSetOutput,
 }
 
 func TestChangeSetPages(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	var lines []string
 	for i := range 250 {
@@ -458,6 +468,7 @@ func TestChangeSetPages(t *testing.T) {
 // TestChangeSetDoesNoMoreThanItShows fails resources whose change has become another one since the change set was
 // made: by the schema of their type, and by the value of an export.
 func TestChangeSetDoesNoMoreThanItShows(t *testing.T) {
+	t.Parallel()
 	exports := func(value string) string {
 		return things("E: {}") + "Outputs: {O: {Value: " + value + ", Export: {Name: e}}}\n"
 	}

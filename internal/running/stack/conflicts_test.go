@@ -45,6 +45,7 @@ func (g *rig) problems(in *cloudformation.DescribeEventsInput) []string {
 // TestPropertyValidation holds the properties against the whole schema before anything is
 // touched, as far as their values are known.
 func TestPropertyValidation(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	typ := typeOf(t, strict)
 	typ.Provider = g.world
@@ -169,6 +170,7 @@ func TestNameConflictsOfUpdates(t *testing.T) {
 
 // TestNameConflictsOfChangeSets fails a change set that would create what exists.
 func TestNameConflictsOfChangeSets(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.things["taken"] = map[string]any{"Name": "taken"}
 	body := things("A: {Type: 'Acme::Test::Named', DeletionPolicy: Retain, Properties: {Name: taken}}", "B: {Properties: {Other: 1}}")

@@ -15,6 +15,7 @@ var tokens = regexp.MustCompile(`RequestToken: [0-9a-f-]{36}`)
 
 // TestCreateAndDelete takes a chain of resources through its life.
 func TestCreateAndDelete(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things(
 			"B: {Properties: {Note: !GetAtt A.Id}}", "A: {Properties: {Name: a}}", "C: {DependsOn: [B]}") + `Outputs: {Note: {Value: !GetAtt B.Note, Export: {Name: note}}}`)})
@@ -46,6 +47,7 @@ func TestCreateAndDelete(t *testing.T) {
 
 // TestCreateFails has a handler fail in every way that decides how the stack ends.
 func TestCreateFails(t *testing.T) {
+	t.Parallel()
 	failure := `A CREATE_FAILED (Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: InvalidRequest))`
 	tests := map[string]struct {
 		in     cloudformation.CreateStackInput
@@ -109,6 +111,7 @@ func TestCreateFails(t *testing.T) {
 
 // TestSiblingsAreCancelled has one resource fail while another one is being created.
 func TestSiblingsAreCancelled(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	hold := make(chan struct{})
 	g.world.script("CREATE B", behavior{wait: time.Millisecond}, behavior{hold: hold})

@@ -12,6 +12,7 @@ import (
 // TestDeleteFails deletes a stack one of whose resources cannot be deleted, again in every
 // way that there is.
 func TestDeleteFails(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	tests := map[string]struct {
 		in    cloudformation.DeleteStackInput
@@ -55,6 +56,7 @@ func TestDeleteFails(t *testing.T) {
 
 // TestProtected keeps a protected stack.
 func TestProtected(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}")), EnableTerminationProtection: aws.Bool(true)})
 	_, err := g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: s.StackId})

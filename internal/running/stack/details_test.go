@@ -14,6 +14,7 @@ import (
 
 // TestDetails has what clients notice of the service and no other test is about.
 func TestDetails(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	t.Run("no policy has no body", func(t *testing.T) {
 		g.create(&cloudformation.CreateStackInput{StackName: aws.String("plain"), TemplateBody: aws.String(things("A: {}"))})

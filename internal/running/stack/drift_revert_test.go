@@ -28,6 +28,7 @@ func (g *setRig) valued(arn string) (*cloudformation.DescribeChangeSetOutput, ma
 }
 
 func TestRevertDrift(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.knows(t, strings.NewReplacer("Drifting", "Hidden", `"read": {"permissions": []}, `, "").Replace(drifting))
 		body := things("A: {Properties: {Note: wanted, Size: 1, Secret: s}}", "Lost: {}", "Fixed: {Properties: {Name: n}}", "Same: {Properties: {Note: n}}",
@@ -97,6 +98,7 @@ func (w *world) note(identifier string) any {
 }
 
 func TestRevertDriftHidesSecrets(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.values["s"] = "from-the-store"
 	body := "Parameters: {P: {Type: String, NoEcho: true, Default: silent}}\n" +

@@ -100,6 +100,7 @@ func (g *rig) drifts(stack string, only ...types.StackResourceDriftStatus) strin
 }
 
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.world.knows(t, drifting)
 		g.world.knows(t, strings.NewReplacer("Drifting", "Hidden", `"read": {"permissions": []}, `, "").Replace(drifting))
@@ -247,6 +248,7 @@ func checkShownDrift(t *testing.T, g *rig) {
 }
 
 func TestDriftFailures(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}", "B: {}"))})
 	g.world.script("READ A", behavior{code: "InternalFailure", message: "broken"})
@@ -286,6 +288,7 @@ func TestDriftFailures(t *testing.T) {
 
 // TestDriftAfterRestart: a detection that was interrupted is made anew.
 func TestDriftAfterRestart(t *testing.T) {
+	t.Parallel()
 	place, w := fixtures.Place{Name: "sqlite", Dir: fixtures.TempDir(t)}, newWorld(t)
 	g := newRigIn(t, place, w)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: n}}", "B: {}"))})
@@ -308,6 +311,7 @@ func TestDriftAfterRestart(t *testing.T) {
 }
 
 func TestDriftOfNestedStack(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.offers("https://t/child", "Parameters: {P: {Type: CommaDelimitedList}, Q: {Type: String, NoEcho: true}}\n"+things("C: {}"))
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things(nests("N", "child", "P: [a, b]", "Q: q"), nests("M", "child", "P: c", "Q: q")))})

@@ -16,6 +16,7 @@ import (
 // delete: what opens it again brings the stack to the state that it would have reached,
 // with no resource made twice and none left.
 func TestTakenUp(t *testing.T) {
+	t.Parallel()
 	for i := range 12 {
 		stop := time.Duration(i) * 15 * time.Millisecond
 		t.Run(stop.String(), func(t *testing.T) {

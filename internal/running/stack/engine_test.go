@@ -17,6 +17,7 @@ import (
 
 // TestTokens has CreateStack called again with a token.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	hold := make(chan struct{})
 	g.world.script("CREATE A", behavior{hold: hold})
@@ -58,6 +59,7 @@ func TestTokens(t *testing.T) {
 
 // TestNoEcho looks for a secret parameter wherever a stack is shown.
 func TestNoEcho(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	const secret = "hunter2hunter2"
 	s := g.create(&cloudformation.CreateStackInput{
@@ -95,6 +97,7 @@ func TestNoEcho(t *testing.T) {
 
 // TestExports locks what other stacks import.
 func TestExports(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	exporter := func(note string) *string {
 		return aws.String(things("A: {Properties: {Note: "+note+"}}") + "Outputs: {O: {Value: !GetAtt A.Note, Export: {Name: e}}}")
@@ -130,6 +133,7 @@ func TestExports(t *testing.T) {
 
 // TestDescribeEvents reads the events of operations.
 func TestDescribeEvents(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.script("CREATE A", behavior{code: "InvalidRequest", message: "no"})
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
@@ -165,6 +169,7 @@ func TestDescribeEvents(t *testing.T) {
 
 // TestValidation refuses properties before anything is touched.
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	body := aws.String(things("A: {Properties: {Nothing: 1}}"))
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: body})
@@ -198,6 +203,7 @@ func TestValidation(t *testing.T) {
 
 // TestSignals has a resource and a wait condition wait for signals.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	for _, name := range []string{waitConditionType, handleType} {
 		typ, err := g.OwnTypes().Type(t.Context(), owner, name, "")

@@ -191,6 +191,7 @@ func TestFailingHandlers(t *testing.T) {
 // TestReadOnlyValuesThatChange has a handler report another value of a read-only property after an
 // update, and one of a property that the template sets: what depends on it gets what was reported.
 func TestReadOnlyValuesThatChange(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.knows(t, strings.NewReplacer(`"Note": {`, `"Serial": {"type": "string"}, "Note": {`,
 		`"readOnlyProperties": ["/properties/Id"]`, `"readOnlyProperties": ["/properties/Id", "/properties/Serial"]`).Replace(fixtures.Thing))

@@ -40,6 +40,7 @@ const handlerSaidNo = `Resource handler returned message: "no" (RequestToken: U,
 
 // TestFailures finds what failed first, in the operation and not in its rollback.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	create := func(g *rig, lines ...string) {
 		g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things(lines...))})
@@ -167,6 +168,7 @@ func (g *rig) lastARN() string {
 
 // TestLatestOperations lists operations with their rollbacks, and the template of one that was rolled back.
 func TestLatestOperations(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.offers("https://t/n", things("X: {}"))
 	g.create(&cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String(things(nests("N", "n")))})
@@ -232,6 +234,7 @@ func (g *rig) unreadable() {
 
 // TestFailuresOfLaterOperations are not those of an operation that has none of its own.
 func TestFailuresOfLaterOperations(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
 	g.world.script("UPDATE A", behavior{wait: time.Hour})

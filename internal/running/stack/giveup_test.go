@@ -45,6 +45,7 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 
 // TestGiveUp has the work on a stack meet permanent errors. The stack ends, and can be deleted.
 func TestGiveUp(t *testing.T) {
+	t.Parallel()
 	const always = 1 << 40
 	create := func(t *testing.T, g *rig, onFailure types.OnFailure) {
 		in := &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {}", "B: {DependsOn: A}")), OnFailure: onFailure}
@@ -106,6 +107,7 @@ func TestGiveUp(t *testing.T) {
 
 // TestEndAt ends operations where they are, from every status in which one runs.
 func TestEndAt(t *testing.T) {
+	t.Parallel()
 	for status, want := range endsAt {
 		if !inProgress(status) || inProgress(want) {
 			t.Errorf("%s ends as %s", status, want)
@@ -135,6 +137,7 @@ func TestEndAt(t *testing.T) {
 
 // TestGiveUpChangeSet fails a change set and a drift detection.
 func TestGiveUpChangeSet(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.breaks(changeSetKind, 1, 1)
 		c := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
@@ -148,6 +151,7 @@ func TestGiveUpChangeSet(t *testing.T) {
 }
 
 func TestGiveUpDetection(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
 	g.breaks(driftKind, 1, 1)
@@ -163,6 +167,7 @@ func TestGiveUpDetection(t *testing.T) {
 // TestLongIdentifier has a handler return an identifier that is not kept. Its resource is deleted by
 // what its model says.
 func TestLongIdentifier(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		long := strings.Repeat("i", 4000)
 		g.world.script("CREATE A", behavior{as: long})
@@ -182,6 +187,7 @@ func TestLongIdentifier(t *testing.T) {
 
 // TestRepeatedRequests makes requests again with their tokens, after their operations have ended.
 func TestRepeatedRequests(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 		in := cloudformation.ExecuteChangeSetInput{ChangeSetName: aws.String("one"), StackName: aws.String("app"), ClientRequestToken: aws.String("token")}
@@ -240,6 +246,7 @@ func TestRepeatedRequests(t *testing.T) {
 
 // TestUnreadableColumn has an operation meet a row that cannot be read: it ends, and names the column.
 func TestUnreadableColumn(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.expectStatus(g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))}), types.StackStatusCreateComplete, "")
 		err := g.store.Write(t.Context(), func(ctx context.Context, tx *store.Tx) error {

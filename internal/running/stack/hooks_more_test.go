@@ -222,6 +222,7 @@ func TestHooksOnChangeSets(t *testing.T) {
 
 // TestCancelHooks cancels stacks while hooks run: nothing is called after that.
 func TestCancelHooks(t *testing.T) {
+	t.Parallel()
 	for _, target := range []string{"STACK", "Acme::Test::Thing"} {
 		for _, test := range []string{"delete", "cancel", "time-out"} {
 			t.Run(test+" "+target, func(t *testing.T) {
@@ -286,6 +287,7 @@ func (g *rig) describe(name string) types.Stack {
 // TestHooksTakenOver stops the engine while a hook runs. The next one calls it again with the same
 // token, and only then begins with the resource.
 func TestHooksTakenOver(t *testing.T) {
+	t.Parallel()
 	for _, place := range fixtures.Stores(t) {
 		t.Run(place.Name, func(t *testing.T) {
 			w := newWorld(t)

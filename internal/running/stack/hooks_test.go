@@ -11,6 +11,7 @@ import (
 // TestListHookResults answers what clients ask for when a change set has failed: no hook was
 // invoked.
 func TestListHookResults(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	failed := g.create("failed", types.ChangeSetTypeCreate, things("A: {Properties: {Other: 1}}"))
 	const target = types.ListHookResultsTargetTypeChangeSet

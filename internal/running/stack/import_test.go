@@ -29,6 +29,7 @@ func (w *world) has(identifier string, model map[string]any) {
 }
 
 func TestImport(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.has("old-1", map[string]any{"Name": "old", "Note": "as it is"})
 		g.world.has("old-2", map[string]any{"Note": "other"})
@@ -77,6 +78,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestImportRollback(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.has("old-1", map[string]any{})
 		g.world.has("old-2", map[string]any{})
@@ -115,6 +117,7 @@ func TestImportRollback(t *testing.T) {
 
 // TestImportedThenUpdated is a stack whose import was rolled back, which has no template.
 func TestImportedThenUpdated(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.has("old-1", map[string]any{})
 	set := g.create("one", types.ChangeSetTypeImport, things("A: {DeletionPolicy: Delete}"), importing("A=old-1"))
@@ -125,6 +128,7 @@ func TestImportedThenUpdated(t *testing.T) {
 
 // TestImportMoves takes a resource out of one stack and into another.
 func TestImportMoves(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.create2("from", things("A: {DeletionPolicy: Retain, Properties: {Note: n}}", "K: {}"))
 	id := g.physicalID("from", "A")
@@ -155,6 +159,7 @@ func (g *setRig) physicalID(stack, logicalID string) string {
 }
 
 func TestImportRefusals(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.create2("app", things("K: {}", "L: {Properties: {Note: n}}")+"Outputs: {O: {Value: !Ref K}}\n")
 	const outputs = "Outputs: {O: {Value: !Ref K}}\n"
@@ -223,6 +228,7 @@ func TestImportRefusals(t *testing.T) {
 }
 
 func TestImportFailures(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	g.world.has("old-1", map[string]any{})
 	set := g.create("absent", types.ChangeSetTypeImport, things("A: {DeletionPolicy: Retain}"), importing("A=none"))
@@ -257,6 +263,7 @@ func TestImportFailures(t *testing.T) {
 }
 
 func TestImportExisting(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.has("here", map[string]any{"Name": "here", "Note": "old"})
 		existing := func(in *cloudformation.CreateChangeSetInput) { in.ImportExistingResources = aws.Bool(true) }

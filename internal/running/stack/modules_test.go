@@ -97,6 +97,7 @@ func (g *rig) expectPaths(stack string, want []string) {
 }
 
 func TestModules(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.world.nests("one")
 		s := g.create(&cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(nestedUse), Capabilities: expand})
@@ -159,6 +160,7 @@ func TestModules(t *testing.T) {
 
 // TestModulesInProgress looks at resources that failed and at those of the previous template.
 func TestModulesInProgress(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		g.world.nests("one")
 		g.world.script("CREATE MU", behavior{code: "InvalidRequest", message: "no"})
@@ -175,6 +177,7 @@ func TestModulesInProgress(t *testing.T) {
 }
 
 func TestModulesInChangeSets(t *testing.T) {
+	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
 		g.world.nests("one")
 		paths := func(c *cloudformation.DescribeChangeSetOutput) (out []string) {
@@ -212,6 +215,7 @@ func TestModulesInChangeSets(t *testing.T) {
 
 // TestModulesInNestedStacks has a nested stack whose template uses a module.
 func TestModulesInNestedStacks(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.nests("one")
 	g.world.offers("https://s3.amazonaws.com/b/child.yaml", nestedUse)
@@ -226,6 +230,7 @@ func TestModulesInNestedStacks(t *testing.T) {
 }
 
 func TestModulesRefused(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.nests("one")
 	body := "Resources:\n  M: {Type: '" + outerModule + "'}\n"

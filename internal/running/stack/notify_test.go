@@ -77,6 +77,7 @@ func (g *rig) expected(stack string, from int) []string {
 
 // TestNotifications compares what topics get with the events of their stack.
 func TestNotifications(t *testing.T) {
+	t.Parallel()
 	const one, two = "arn:aws:sns:eu-west-1:123456789012:one", "arn:aws:sns:eu-west-1:123456789012:two"
 	eachStore(t, func(t *testing.T, g *rig) {
 		all := g.notified()
@@ -124,6 +125,7 @@ func TestNotifications(t *testing.T) {
 
 // TestNestedNotifications: a nested stack has the topics of its own property.
 func TestNestedNotifications(t *testing.T) {
+	t.Parallel()
 	const topic = "arn:aws:sns:eu-west-1:123456789012:one"
 	g := onSQLite(t)
 	all := g.notified()
@@ -165,6 +167,7 @@ func TestLongNotification(t *testing.T) {
 
 // TestRollbackTriggers: what nothing would monitor is refused by name, after what the service refuses.
 func TestRollbackTriggers(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	body := aws.String(things("A: {}"))
 	for typ, want := range map[string]string{

@@ -15,6 +15,7 @@ import (
 
 // TestQueries reads by the queries what the operations of the API say of the same stacks.
 func TestQueries(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, g *rig) {
 		ctx, place := t.Context(), owner.Place
 		template := "Parameters: {Secret: {Type: String, NoEcho: true, Default: hush-hush}}\n" +
@@ -137,6 +138,7 @@ func checkFailure(t *testing.T, g *rig, name string) {
 
 // TestStackStateWhileCreated sees what waits, and on what.
 func TestStackStateWhileCreated(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	hold := make(chan struct{})
 	g.world.script("CREATE A", behavior{hold: hold})
@@ -167,6 +169,7 @@ func TestStackStateWhileCreated(t *testing.T) {
 
 // TestSummaryOfUnknownTypes refuses types that do not exist, or returns them as warnings.
 func TestSummaryOfUnknownTypes(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	in := &cloudformation.GetTemplateSummaryInput{TemplateBody: aws.String(things("A: {}", "B: {Type: 'Acme::No::Body'}", "C: {Type: 'Acme::No::Body'}"))}
 	_, err := g.GetTemplateSummary(t.Context(), owner, in)

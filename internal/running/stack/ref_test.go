@@ -14,6 +14,7 @@ import (
 // TestRefOfSeveralIdentifiers: Ref and the physical id of a type with several identifiers are the one that AWS documents, and
 // handlers get all of them.
 func TestRefOfSeveralIdentifiers(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", stageType))
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(
@@ -52,6 +53,7 @@ func TestRefOfSeveralIdentifiers(t *testing.T) {
 
 // TestStackOfARule: a rule of a bus is found by its Ref, which is no part of its physical id.
 func TestStackOfARule(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", ruleType))
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("Rule: {Type: '" + ruleType + "', Properties: {Name: 'arn:aws:events:eu-west-1:111122223333:rule/shop/nightly'}}"))})
@@ -64,6 +66,7 @@ func TestStackOfARule(t *testing.T) {
 
 // TestWriteOnlyAttributes: what can only be written cannot be read from a resource.
 func TestWriteOnlyAttributes(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ template, reason string }{
 		"an output":            {things("A: {Properties: {Secret: s3cret}}") + "Outputs: {O: {Value: !GetAtt A.Secret}}\n", "[Error] /Outputs/O/Value/Fn::GetAtt: "},
 		"a part of a text":     {things("A: {Properties: {Secret: s3cret}}") + "Outputs: {O: {Value: !Sub '${A.Secret}'}}\n", "[Error] /Outputs/O/Value/Fn::GetAtt: "},

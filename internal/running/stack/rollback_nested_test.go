@@ -121,6 +121,7 @@ func TestParentsTakeNestedStacksBack(t *testing.T) {
 // TestNestedStacksThatRolledBack leaves a nested stack alone that has rolled itself back, although
 // its URL has another template now.
 func TestNestedStacksThatRolledBack(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.offers("https://t/n", things("X: {Properties: {Note: 1}}"))
 	outer := func(note string) *string {
@@ -139,6 +140,7 @@ func TestNestedStacksThatRolledBack(t *testing.T) {
 // TestParentsTakeRemovalsBack undoes an update of a nested stack that replaced one resource,
 // removed a second and created a third. The second cannot be created again at first.
 func TestParentsTakeRemovalsBack(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	for force, left := range map[bool][]string{false: {"x", "y", "z"}, true: {"x", "z"}} {
 		g := onSQLite(t)
@@ -276,6 +278,7 @@ func TestSkipRefusals(t *testing.T) {
 // TestNestedStacksWhenTheClockWasSetBack takes a nested stack back to what it was before the update
 // that its parent undoes, although an earlier update has a later time.
 func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	outer := func(note string) *string {
 		g.world.offers("https://t/n"+note, things("X: {Properties: {Note: "+note+"}}"))
@@ -301,6 +304,7 @@ func TestNestedStacksWhenTheClockWasSetBack(t *testing.T) {
 
 // TestTemplateThatNestsItself ends the creation of stacks that would never end.
 func TestTemplateThatNestsItself(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	body := things(nests("N", "self"))
 	g.world.offers("https://t/self", body)
@@ -321,6 +325,7 @@ func TestTemplateThatNestsItself(t *testing.T) {
 
 // TestNestedResourcesAreCounted bounds the resources of all stacks below one.
 func TestNestedResourcesAreCounted(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	root := g.newStack(owner, "root")
 	for _, name := range []string{"one", "two"} {
@@ -343,6 +348,7 @@ func TestNestedResourcesAreCounted(t *testing.T) {
 
 // TestNestedReasons has nested stacks fail and roll back: their parents name the reason of the failure.
 func TestNestedReasons(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	g := onSQLite(t)
 	g.world.offers("https://t/n", things("X: {}"))

@@ -89,6 +89,7 @@ func TestContinueUpdateRollbackRefuses(t *testing.T) {
 
 // TestRollbackStack takes stacks back that failed and were left as they were.
 func TestRollbackStack(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	t.Run("of a create", func(t *testing.T) {
 		t.Parallel()
@@ -145,6 +146,7 @@ func TestRollbackStack(t *testing.T) {
 
 // TestCancelUpdateStack stops an update: what runs ends, nothing new begins.
 func TestCancelUpdateStack(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 1}}"))})
 	_, err := g.CancelUpdateStack(t.Context(), owner, &cloudformation.CancelUpdateStackInput{StackName: s.StackName})
@@ -179,6 +181,7 @@ func TestCancelUpdateStack(t *testing.T) {
 
 // TestCancelWaits stops an update that waits for signals. It does not wait any longer.
 func TestCancelWaits(t *testing.T) {
+	t.Parallel()
 	for name, resources := range map[string][]string{
 		"creation policy": {"W: {CreationPolicy: {ResourceSignal: {Timeout: PT12H}}}"},
 		"wait condition":  {"H: {Type: 'AWS::CloudFormation::WaitConditionHandle'}", "W: {Type: 'AWS::CloudFormation::WaitCondition', Properties: {Handle: !Ref H}}"},
@@ -214,6 +217,7 @@ func TestCancelWaits(t *testing.T) {
 // TestSignalsOfBefore makes a resource a second time. The signals that the first one got are
 // not for it.
 func TestSignalsOfBefore(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	without, with := aws.String(things("A: {}")), aws.String(things("A: {}", "W: {CreationPolicy: {ResourceSignal: {Timeout: PT12H}}}"))
 	s := g.create(&cloudformation.CreateStackInput{TemplateBody: without})
@@ -234,6 +238,7 @@ func TestSignalsOfBefore(t *testing.T) {
 // TestReplacementLeft rolls an update back whose replacement of A was made, and then failed or
 // was cancelled: the rollback deletes it.
 func TestReplacementLeft(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	for name, script := range map[string]func(g *rig) (failing string){
 		"failed": func(g *rig) string {
@@ -274,6 +279,7 @@ func TestReplacementLeft(t *testing.T) {
 // TestPreservedStacks refuses updates with rollback of stacks that failed and were left as they
 // were, and replacements while rollback is disabled.
 func TestPreservedStacks(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	no := behavior{code: "InvalidRequest", message: "no"}
 	g.world.script("CREATE B", no)

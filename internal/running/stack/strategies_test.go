@@ -15,6 +15,7 @@ import (
 
 // TestOnStackFailure executes change sets that say what becomes of a stack whose creation fails.
 func TestOnStackFailure(t *testing.T) {
+	t.Parallel()
 	g := &setRig{onSQLite(t), t, owner}
 	for choice, want := range map[types.OnStackFailure]struct {
 		status types.StackStatus
@@ -57,6 +58,7 @@ func TestOnStackFailure(t *testing.T) {
 // TestDeleteThenCreate replaces a resource of a type that must be deleted before it is created again. A
 // rollback creates the old one again.
 func TestDeleteThenCreate(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
@@ -97,6 +99,7 @@ func TestDeleteThenCreate(t *testing.T) {
 // TestTypeVersions moves the default version of a type: whatever is done with a resource afterwards is done
 // with that version, also with what another one created.
 func TestTypeVersions(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	const name = "Acme::Test::Thing"
 	release := func(version string) {
@@ -163,6 +166,7 @@ func TestTypeVersions(t *testing.T) {
 // TestSingletons rolls updates back of resources of which there may be only one at a time: the successor is
 // deleted before the old one is created again, and what refers to it is set back with its new identifier.
 func TestSingletons(t *testing.T) {
+	t.Parallel()
 	remade := strings.NewReplacer("Acme::Test::Thing", "Acme::Test::Remade", `"additionalProperties": false,
 `, `"additionalProperties": false, "replacementStrategy": "delete_then_create",
 `)
@@ -254,6 +258,7 @@ func TestSingletons(t *testing.T) {
 // TestOtherIdentifier has a creation end with another identifier than the one that it reported first: both
 // resources are deleted, since nobody knows which of them exist.
 func TestOtherIdentifier(t *testing.T) {
+	t.Parallel()
 	no := behavior{code: "InvalidRequest", message: "no"}
 	for name, test := range map[string]struct {
 		script map[string][]behavior

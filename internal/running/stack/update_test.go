@@ -16,6 +16,7 @@ const handlerFailed = `(Resource handler returned message: "no" (RequestToken: U
 // TestUpdates takes a stack of three resources to another template, in every way that an
 // update ends.
 func TestUpdates(t *testing.T) {
+	t.Parallel()
 	const before = "A: {Properties: {Name: a, Note: 1}}"
 	type test struct {
 		before, after []string

@@ -18,6 +18,7 @@ import (
 // TestFilledBucketsWarn makes change sets that delete buckets: those with objects are a warning,
 // which prevents nothing.
 func TestFilledBucketsWarn(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", bucketType))
 	g.config.HasObjects = func(_ context.Context, _ awswire.Caller, bucket string) (bool, error) {
@@ -62,6 +63,7 @@ func TestFilledBucketsWarn(t *testing.T) {
 // TestSnapshotPolicies deletes and replaces a resource of a type that the service makes snapshots
 // of: that none is made is logged. Other types are refused.
 func TestSnapshotPolicies(t *testing.T) {
+	t.Parallel()
 	g := onSQLite(t)
 	const volume = "AWS::EC2::Volume"
 	g.world.knows(t, strings.ReplaceAll(fixtures.Thing, "Acme::Test::Thing", volume))
