@@ -2,6 +2,7 @@ package formwork_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -114,5 +115,28 @@ func TestCampaignsHaveTests(t *testing.T) {
 		if !part {
 			t.Errorf("%s is part of no campaign", name)
 		}
+	}
+}
+
+// TestTestsAreSummedUp fails in one of two modules: the other one is tested, too, and the last lines name what failed.
+func TestTestsAreSummedUp(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: bash is not installed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{".ci/test", ".ci/summary.awk"} {
+		copyFile(t, name, filepath.Join(dir, name))
+	}
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/main\n\ngo 1.26\n", "nested/go.mod": "module example.com/nested\n\ngo 1.26\n",
+		"local/x_test.go":  "package local\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Fatal(\"why\") }\n\nfunc TestGood(*testing.T) {}\n",
+		"nested/x_test.go": "package nested\n\nimport \"testing\"\n\nfunc TestAbsent(t *testing.T) { t.Skip(\"skipped: nothing here\") }\n",
+	} {
+		writeText(t, filepath.Join(dir, name), text)
+	}
+	out, err := exec.Command(filepath.Join(dir, ".ci/test"), "nested").CombinedOutput()
+	_, summary, _ := strings.Cut(string(out), "\n== 1 packages passed, 1 failures, ")
+	if err == nil || !strings.HasSuffix(summary, " s\nFAIL example.com/main/local TestBad\n") || !strings.Contains(string(out), "1 skipped: nothing here") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
