@@ -164,8 +164,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 	}
 	op := &operationRow{
 		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
-		RequestHash: in.hash, Options: store.JSONOf(in.options), ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID,
-		StartedAt: e.now(), RowVersion: 1,
+		RequestHash: in.hash, ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
 	}
 	if in.kind == types.OperationTypeCreateStack {
 		op.ID = e.config.NewStackID()
@@ -186,9 +185,9 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 				return "", fmt.Errorf("write the deployment: %w", err)
 			}
 		}
-		s.DeploymentID = d.ID
+		in.options.Before, s.DeploymentID = s.DeploymentID, d.ID
 	}
-	op.DeploymentID = s.DeploymentID
+	op.DeploymentID, op.Options = s.DeploymentID, store.JSONOf(in.options)
 	reason := cmp.Or(in.reason, reasonUserInitiated)
 	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, store.JSONOf(settings)
 	if err := store.Insert(ctx, tx, op); err != nil {
@@ -226,7 +225,7 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 		return err
 	}
 	options := last.Options.Get()
-	in.options.Undoes = cmp.Or(options.Undoes, last.ID)
+	in.options.Undoes = cmp.Or(in.options.Undoes, options.Undoes, last.ID)
 	in.options.Backward = in.options.Backward || in.kind == types.OperationTypeContinueRollback && options.Backward
 	return nil
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -18,9 +19,9 @@ import (
 
 const gaveUp = "Internal failure: the content is larger than 7 bytes"
 
-// breaks has runs of the worker of a kind fail with a permanent error: those with the numbers from
-// first to last, counted from now.
-func (g *rig) breaks(kind string, first, last int64) (heal func()) {
+// breaks has the worker of a kind fail with a permanent error while something holds. It does not count runs: one that
+// ended before may be repeated when the workers start again.
+func (g *rig) breaks(kind string, holds func(ctx context.Context, id string) (bool, error)) (heal func()) {
 	g.t.Helper()
 	if err := g.store.StopWork(); err != nil {
 		g.t.Fatal(err)
@@ -29,10 +30,11 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 	maps.Copy(workers, g.Workers())
 	worker := workers[kind]
 	run, healed := worker.Run, &atomic.Bool{}
-	var runs atomic.Int64
 	worker.Run = func(ctx context.Context, id string) (time.Time, error) {
-		if n := runs.Add(1); first <= n && n <= last && !healed.Load() {
-			return time.Time{}, &store.TooLargeError{Max: 7}
+		if !healed.Load() {
+			if broken, err := holds(ctx, id); broken || err != nil {
+				return time.Time{}, cmp.Or(err, error(&store.TooLargeError{Max: 7}))
+			}
 		}
 		return run(ctx, id)
 	}
@@ -43,9 +45,19 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 	return func() { healed.Store(true) }
 }
 
+// always is for work of which there is only one.
+func always(context.Context, string) (bool, error) { return true, nil }
+
+// in reports whether the operation on a stack is in one of some phases.
+func (g *rig) in(phases ...phase) func(ctx context.Context, id string) (bool, error) {
+	return func(ctx context.Context, id string) (bool, error) {
+		op, err := store.Find[operationRow](ctx, g.store.Read(), "id = (SELECT operation_id FROM stacks WHERE id = ?)", id)
+		return op != nil && slices.Contains(phases, op.Phase), err
+	}
+}
+
 // TestGiveUp has the work on a stack meet permanent errors. The stack ends, and can be deleted.
 func TestGiveUp(t *testing.T) {
-	const always = 1 << 40
 	create := func(t *testing.T, g *rig, onFailure types.OnFailure) {
 		in := &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {}", "B: {DependsOn: A}")), OnFailure: onFailure}
 		if _, err := g.CreateStack(t.Context(), owner, in); err != nil {
@@ -64,28 +76,28 @@ func TestGiveUp(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		exists      bool
-		first, last int64
-		begin       func(t *testing.T, g *rig)
-		status      types.StackStatus
-		reason      string
+		exists bool
+		broken []phase
+		begin  func(t *testing.T, g *rig)
+		status types.StackStatus
+		reason string
 	}{
-		"create":               {false, 1, 1, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, at work":      {false, 2, 2, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, and rollback": {false, 2, always, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
-		"create, preserved":    {false, 2, 2, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
-		"update":               {true, 1, 1, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, at work":      {true, 2, 2, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, and rollback": {true, 2, always, update, types.StackStatusUpdateRollbackFailed, gaveUp},
-		"delete":               {true, 1, always, remove, types.StackStatusDeleteFailed, gaveUp},
-		"delete, at work":      {true, 2, 2, remove, types.StackStatusDeleteFailed, gaveUp},
+		"create":               {false, []phase{phaseValidate}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, at work":      {false, []phase{phaseMain}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, and rollback": {false, []phase{phaseMain, phaseRollback}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
+		"create, preserved":    {false, []phase{phaseMain}, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
+		"update":               {true, []phase{phaseValidate}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, at work":      {true, []phase{phaseMain}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, and rollback": {true, []phase{phaseMain, phaseRollback}, update, types.StackStatusUpdateRollbackFailed, gaveUp},
+		"delete":               {true, []phase{phaseValidate}, remove, types.StackStatusDeleteFailed, gaveUp},
+		"delete, at work":      {true, []phase{phaseDelete}, remove, types.StackStatusDeleteFailed, gaveUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, g *rig) {
 				if c.exists {
 					g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 1}}", "B: {DependsOn: A}"))})
 				}
-				heal := g.breaks(wakeKind, c.first, c.last)
+				heal := g.breaks(wakeKind, g.in(c.broken...))
 				c.begin(t, g)
 				s := g.settled("s")
 				g.expectStatus(s, c.status, c.reason)
@@ -102,6 +114,31 @@ func TestGiveUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGiveUpLeavesNothing deletes a stack whose rollback was given up while a creation that it cancelled still ran: the
+// deletion waits for that.
+func TestGiveUpLeavesNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		hold := make(chan struct{})
+		g.world.script("CREATE C", behavior{hold: hold})
+		g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
+		heal := g.breaks(wakeKind, g.in(phaseMain, phaseRollback))
+		out, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {Properties: {Note: 2}}", "C: {}"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackFailed, gaveUp)
+		heal()
+		if _, err := g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: out.StackId}); err != nil {
+			t.Fatal(err)
+		}
+		g.await(t, out.StackId, "A", types.ResourceStatusDeleteComplete)
+		close(hold)
+		if s := g.settled(*out.StackId); s.StackStatus != types.StackStatusDeleteComplete || len(g.world.ids()) > 0 {
+			t.Errorf("%s, left behind: %q\n%s", s.StackStatus, g.world.ids(), strings.Join(g.story(*out.StackId), "\n"))
+		}
+	})
 }
 
 // TestEndAt ends operations where they are, from every status in which one runs.
@@ -136,7 +173,7 @@ func TestEndAt(t *testing.T) {
 // TestGiveUpChangeSet fails a change set and a drift detection.
 func TestGiveUpChangeSet(t *testing.T) {
 	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.breaks(changeSetKind, 1, 1)
+		g.breaks(changeSetKind, always)
 		c := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 		if c.Status != types.ChangeSetStatusFailed || aws.ToString(c.StatusReason) != gaveUp {
 			t.Errorf("%s %s", c.Status, aws.ToString(c.StatusReason))
@@ -150,7 +187,7 @@ func TestGiveUpChangeSet(t *testing.T) {
 func TestGiveUpDetection(t *testing.T) {
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
-	g.breaks(driftKind, 1, 1)
+	g.breaks(driftKind, always)
 	out, err := g.DetectStackDrift(t.Context(), owner, &cloudformation.DetectStackDriftInput{StackName: aws.String("s")})
 	if err != nil {
 		t.Fatal(err)

@@ -98,8 +98,12 @@ func (r *run) decides() bool {
 	return len(v.Start) > 0 || v.Ended
 }
 
+// readAll reads the steps of the phase, with those of earlier operations that were cancelled and still run: an operation that
+// can never succeed ends without them.
 func (r *run) readAll(ctx context.Context, tx *store.Tx) error {
-	steps, err := store.FindAll[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", r.op.ID, r.op.Phase, phaseStopping)
+	steps, err := store.FindAll[stepRow](ctx, tx, "stage, logical_id, cleanup_id",
+		"operation_id = ? AND stage IN (?, ?) OR state = ? AND operation_id IN (SELECT id FROM stack_operations WHERE stack_id = ? AND id <> ?)",
+		r.op.ID, r.op.Phase, phaseStopping, stepCancelled, r.op.StackID, r.op.ID)
 	if err != nil {
 		return err
 	}

@@ -151,9 +151,10 @@ type operationOptions struct {
 	// Undoes is the id of the operation that a rollback undoes.
 	Undoes string `json:"undoes,omitempty"`
 
-	// Parent is the id of the operation of the parent that updates a nested stack, and Before that
-	// of the deployment that the nested stack had until then.
+	// Parent is the id of the operation of the parent that updates a nested stack.
 	Parent string `json:"parent,omitempty"`
+
+	// Before is the id of the deployment that the stack had until an operation that has another one.
 	Before string `json:"before,omitempty"`
 
 	// Refactor is the id of the refactor that the operation belongs to, which moves it on.

@@ -326,8 +326,9 @@ func (m *modelStack) pending() map[string]*modelStep {
 }
 
 const (
-	saidNo   = `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: InvalidRequest)`
-	saidGone = `Resource handler returned message: "gone" (RequestToken: U, HandlerErrorCode: NotFound)`
+	saidNo    = `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: InvalidRequest)`
+	saidTaken = `Resource handler returned message: "taken" (RequestToken: U, HandlerErrorCode: AlreadyExists)`
+	saidGone  = `Resource handler returned message: "gone" (RequestToken: U, HandlerErrorCode: NotFound)`
 )
 
 // answer takes the answer of a handler: pid is the identifier that the handler told, or will
@@ -348,14 +349,14 @@ func (m *modelStack) answer(s *modelStep, how, pid string) {
 	}
 	if s.state == "cancelled" {
 		s.call, s.state = "", "stopped"
-		if creates && how != "fail" && how != "throttled" {
+		if creates && !slices.Contains([]string{"fail", "taken", "throttled"}, how) {
 			s.pid = pid
 		}
 		m.stopped(s, creates, deletes && (how == "ok" || how == "gone"))
 		m.advance()
 		return
 	}
-	if creates && how != "fail" {
+	if creates && how != "fail" && how != "taken" {
 		m.identified(s, pid)
 	}
 	switch how {
@@ -455,7 +456,7 @@ func (m *modelStack) complete(s *modelStep) {
 
 func (m *modelStack) failed(s *modelStep, creates bool, how string) {
 	x := m.resources[s.id]
-	reason := map[string]string{"unread": saidGone, "stuck": `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: NotUpdatable)`}[how]
+	reason := map[string]string{"unread": saidGone, "taken": saidTaken, "stuck": `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: NotUpdatable)`}[how]
 	status := "UPDATE_FAILED"
 	switch s.do {
 	case "create":
