@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -163,7 +164,7 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 		}
 	}
 	op := &operationRow{
-		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
+		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: plan.PhaseValidate, ClientToken: in.token,
 		RequestHash: in.hash, ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
 	}
 	if in.kind == types.OperationTypeCreateStack {

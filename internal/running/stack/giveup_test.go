@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 const gaveUp = "Internal failure: the content is larger than 7 bytes"
@@ -49,7 +50,7 @@ func (g *rig) breaks(kind string, holds func(ctx context.Context, id string) (bo
 func always(context.Context, string) (bool, error) { return true, nil }
 
 // in reports whether the operation on a stack is in one of some phases.
-func (g *rig) in(phases ...phase) func(ctx context.Context, id string) (bool, error) {
+func (g *rig) in(phases ...plan.Phase) func(ctx context.Context, id string) (bool, error) {
 	return func(ctx context.Context, id string) (bool, error) {
 		op, err := store.Find[operationRow](ctx, g.store.Read(), "id = (SELECT operation_id FROM stacks WHERE id = ?)", id)
 		return op != nil && slices.Contains(phases, op.Phase), err
@@ -77,20 +78,20 @@ func TestGiveUp(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		exists bool
-		broken []phase
+		broken []plan.Phase
 		begin  func(t *testing.T, g *rig)
 		status types.StackStatus
 		reason string
 	}{
-		"create":               {false, []phase{phaseValidate}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, at work":      {false, []phase{phaseMain}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, and rollback": {false, []phase{phaseMain, phaseRollback}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
-		"create, preserved":    {false, []phase{phaseMain}, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
-		"update":               {true, []phase{phaseValidate}, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, at work":      {true, []phase{phaseMain}, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, and rollback": {true, []phase{phaseMain, phaseRollback}, update, types.StackStatusUpdateRollbackFailed, gaveUp},
-		"delete":               {true, []phase{phaseValidate}, remove, types.StackStatusDeleteFailed, gaveUp},
-		"delete, at work":      {true, []phase{phaseDelete}, remove, types.StackStatusDeleteFailed, gaveUp},
+		"create":               {false, []plan.Phase{plan.PhaseValidate}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, at work":      {false, []plan.Phase{plan.PhaseMain}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, and rollback": {false, []plan.Phase{plan.PhaseMain, plan.PhaseRollback}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
+		"create, preserved":    {false, []plan.Phase{plan.PhaseMain}, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
+		"update":               {true, []plan.Phase{plan.PhaseValidate}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, at work":      {true, []plan.Phase{plan.PhaseMain}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, and rollback": {true, []plan.Phase{plan.PhaseMain, plan.PhaseRollback}, update, types.StackStatusUpdateRollbackFailed, gaveUp},
+		"delete":               {true, []plan.Phase{plan.PhaseValidate}, remove, types.StackStatusDeleteFailed, gaveUp},
+		"delete, at work":      {true, []plan.Phase{plan.PhaseDelete}, remove, types.StackStatusDeleteFailed, gaveUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, g *rig) {
@@ -123,7 +124,7 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 		hold := make(chan struct{})
 		g.world.script("CREATE C", behavior{hold: hold})
 		g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
-		heal := g.breaks(wakeKind, g.in(phaseMain, phaseRollback))
+		heal := g.breaks(wakeKind, g.in(plan.PhaseMain, plan.PhaseRollback))
 		out, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {Properties: {Note: 2}}", "C: {}"))})
 		if err != nil {
 			t.Fatal(err)

@@ -277,7 +277,7 @@ func (r *run) revert(s *stepRow, x *resourceRow, was, old snapshot, typ *operati
 	old.TypeVersion = typ.Version
 	s.PhysicalID, s.Pending = x.PhysicalID, store.JSONOf(old)
 	r.call(s, typ, operation.Request{
-		Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(), Rollback: true,
+		Action: invoke.Update, Identifier: x.PhysicalID, Desired: old.Properties.Get(), Previous: previous.Get(),
 	})
 }
 
@@ -298,10 +298,10 @@ func (r *run) remake(s *stepRow, x *resourceRow, old snapshot, typ *operation.Ty
 	old.TypeVersion = typ.Version
 	s.Reason, s.PhysicalID, s.Pending = "", x.PhysicalID, store.JSONOf(old)
 	if x.PhysicalID == "" {
-		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get(), Rollback: true})
+		r.call(s, typ, operation.Request{Action: invoke.Create, Desired: old.Properties.Get()})
 		return
 	}
-	s.Action = actionUnmake
+	s.Action = plan.Unmake
 	r.turn(s, removes, "")
 	r.call(s, typ, r.deleteRequest(x.Type, x.PhysicalID, x.Properties, x.Model))
 }

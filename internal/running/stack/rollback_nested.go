@@ -10,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/operation"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 // revertNested takes a nested stack that was updated back to what it had before the update of
@@ -87,7 +88,7 @@ func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (row
 
 // updates are the updates and imports of a stack, also those that were rolled back, in any order.
 func (e *Engine) updates(ctx context.Context, s *stackRow) ([]operationRow, error) {
-	return store.FindAll[operationRow](ctx, e.store.Read(), "id", "stack_id = ? AND kind IN (?, ?)", s.ID, types.OperationTypeUpdateStack, opImport)
+	return store.FindAll[operationRow](ctx, e.store.Read(), "id", "stack_id = ? AND kind IN (?, ?)", s.ID, types.OperationTypeUpdateStack, plan.ImportOperation)
 }
 
 // madeBy is the index of the update that made a deployment, -1 for none. Each makes a new one.
