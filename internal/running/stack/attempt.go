@@ -61,16 +61,13 @@ func (e *Engine) firstFailure(ctx context.Context, s *stackRow, operationID stri
 
 // ReadTemplate reads the template of a request, with the errors of CreateStack.
 func (e *Engine) ReadTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (string, *template.Template, error) {
-	text, err := e.source(ctx, caller, body, url)
+	text, err := e.TemplateText(ctx, caller, body, url)
 	if err != nil {
 		return "", nil, err
 	}
 	parsed, err := template.Parse("", []byte(text), template.ParseOptions{})
-	return text, parsed, refusedTemplate(err)
+	return text, parsed, RefusedTemplate(err)
 }
-
-// RefusedTemplate is the error of the API for what is wrong with a template.
-func RefusedTemplate(err error) error { return refusedTemplate(err) }
 
 // IsNoUpdate reports whether an error is the refusal of an update that changes nothing.
 func IsNoUpdate(err error) bool {

@@ -82,7 +82,7 @@ func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input
 		}
 	}
 	planned, err = plan.New(input.Input)
-	return planned, refusedTemplate(err)
+	return planned, RefusedTemplate(err)
 }
 
 // AsRefusal returns the message of an error in the request.

@@ -101,12 +101,10 @@ func (p *progress) note() {
 	case s.Action == plan.Delete:
 		p.turn(s, fails, p.reason())
 	case s.Action == plan.Remake && gone:
-		p.turn(s, removed, "")
-		p.noteGone()
+		p.noteRemoved()
 		p.again(s, plan.Replace, reasonGone)
 	case s.Action == plan.Unmake && gone:
-		p.turn(s, removed, "")
-		p.noteUnmade()
+		p.noteRemoved()
 		p.again(s, plan.Revert, reasonGone)
 	case s.Action == plan.Unmake && p.forced():
 	case s.Action == plan.Remake, s.Action == plan.Unmake:
@@ -339,27 +337,22 @@ func (p *progress) noteStopped(ended, gone bool) {
 		}
 	case plan.Update:
 		p.attempted()
-	case plan.Remake:
+	case plan.Remake, plan.Unmake:
 		if gone {
-			p.turn(s, removed, "")
-			p.noteGone()
-		}
-	case plan.Unmake:
-		if gone {
-			p.turn(s, removed, "")
-			p.noteUnmade()
+			p.noteRemoved()
 		}
 	default:
 		p.leftover()
 	}
 }
 
-// noteUnmade notes that the successor of a resource was deleted, which is to be created again.
-func (p *progress) noteUnmade() {
-	p.resource.PhysicalID, p.resource.Model = "", object{}
-}
-
-// noteGone notes that the resource was deleted before its successor was created.
-func (p *progress) noteGone() {
+// noteRemoved notes that a resource was deleted before another one takes its place: its successor or, in a rollback, its
+// predecessor, which is created again.
+func (p *progress) noteRemoved() {
+	p.turn(p.step, removed, "")
+	if p.step.Action == plan.Unmake {
+		p.resource.PhysicalID, p.resource.Model = "", object{}
+		return
+	}
 	p.resource.setBefore(func(before *snapshot) { before.Gone = true })
 }

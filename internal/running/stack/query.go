@@ -315,8 +315,7 @@ func (e *Engine) markTypes(ctx context.Context, caller awswire.Caller, resources
 		typ, seen := known[x.Type]
 		if !seen && x.Type != "" {
 			var err error
-			var unknown *operation.UnknownTypeError
-			if typ, err = e.findType(ctx, caller, x.Type); err != nil && !errors.As(err, &unknown) {
+			if typ, err = e.findType(ctx, caller, x.Type); err != nil {
 				return err
 			}
 			known[x.Type] = typ

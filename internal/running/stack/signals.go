@@ -231,8 +231,8 @@ func (e *Engine) late(ctx context.Context, caller awswire.Caller, x *resourceRow
 	if !e.config.SimulateSignals || x == nil || x.Status != types.ResourceStatusCreateComplete {
 		return false
 	}
-	typ, err := e.config.Types.Type(ctx, caller, x.Type, "")
-	return err == nil && (typ.Simulated || natureOf(x.Type).waits)
+	typ, err := e.findType(ctx, caller, x.Type)
+	return err == nil && typ != nil && (typ.Simulated || natureOf(x.Type).waits)
 }
 
 func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
@@ -176,12 +174,5 @@ func SystemTags(name, arn, logicalID string) map[string]string {
 
 // exists reports whether a row is a resource that an update starts from.
 func (r *resourceRow) exists() bool {
-	if r == nil || r.PhysicalID == "" {
-		return false
-	}
-	switch r.Status {
-	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
-		return false
-	}
-	return true
+	return r != nil && plan.Resource{PhysicalID: r.PhysicalID, Status: r.Status}.Exists()
 }
