@@ -286,6 +286,7 @@ func (m *modelStack) unmade(s *modelStep, good bool) {
 		s.do, s.first, s.pid, s.state = "revert", true, "", "waiting"
 	case m.force:
 		m.keepSuccessor(s, x)
+		x.props = s.props
 		if x.status != "UPDATE_COMPLETE" {
 			x.status = "UPDATE_COMPLETE"
 			m.event(s.id, x.status, x.pid, "")
@@ -473,7 +474,7 @@ func (m *modelStack) failed(s *modelStep, creates bool, how string) {
 				pid = x.pid
 			}
 			m.restore(x)
-			x.pid, x.status, s.state = pid, "UPDATE_COMPLETE", "done"
+			x.pid, x.props, x.status, s.state = pid, s.props, "UPDATE_COMPLETE", "done"
 			m.event(s.id, x.status, x.pid, "")
 			return
 		}
