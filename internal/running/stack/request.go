@@ -64,6 +64,16 @@ func (e *Engine) TemplateText(ctx context.Context, caller awswire.Caller, body, 
 	return "", refuse("template-required")
 }
 
+// ReadTemplate reads the template of a request, with the errors of CreateStack.
+func (e *Engine) ReadTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (string, *template.Template, error) {
+	text, err := e.TemplateText(ctx, caller, body, url)
+	if err != nil {
+		return "", nil, err
+	}
+	parsed, err := template.Parse("", []byte(text), template.ParseOptions{})
+	return text, parsed, RefusedTemplate(err)
+}
+
 // object fetches what a URL names.
 func (e *Engine) object(ctx context.Context, caller awswire.Caller, url string, limit int64, id string) ([]byte, error) {
 	if rest, ok := strings.CutPrefix(url, "s3://"); ok {
