@@ -73,7 +73,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// TestStepsOfRollbacks has the steps of rollbacks and of the Express mode say so.
+// TestStepsOfRollbacks lists what steps say about rollbacks and the Express mode.
 func TestStepsOfRollbacks(t *testing.T) {
 	next := deployment(t, things("A: {}", "N: {Type: 'AWS::CloudFormation::Stack', Properties: {TemplateURL: u}}"), nil)
 	have := Have{

@@ -24,7 +24,7 @@ const (
 	Release Action = "release" // the same for a resource whose import is rolled back
 	Revert  Action = "revert"  // back to the last stable state
 
-	// What steps go on with. No plan has these.
+	// What a step continues with. No plan has these.
 	Tag    Action = "tag"    // put the tags of the stack on what was imported
 	Unmake Action = "unmake" // delete the successor of a resource that is gone, then revert
 	Signal Action = "signal" // wait for signals after the create
@@ -56,8 +56,8 @@ type Step struct {
 	// identifier.
 	Rebound bool `json:"rebound,omitempty"`
 
-	// Rollback has handlers know that they take a resource back. Forced means that the resource counts as taken
-	// back whatever they answer, and Express that it is complete as soon as it is configured.
+	// Rollback means that the resource is taken back, Forced that it counts as taken back whatever its handler
+	// answers, and Express that it is complete as soon as it is configured.
 	Rollback bool `json:"rollback,omitempty"`
 	Forced   bool `json:"forced,omitempty"`
 	Express  bool `json:"express,omitempty"`
