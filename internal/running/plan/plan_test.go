@@ -140,25 +140,38 @@ func TestPlanOfTags(t *testing.T) {
 	}
 }
 
+// TestPlanOfParameters names the parameter because of whose value a resource changes, also if that is another default.
 func TestPlanOfParameters(t *testing.T) {
-	source := "Parameters: {P: {Type: String, Default: d}}\n" + things("A: {Properties: {Note: !Sub 'x-${P}'}}")
+	source := func(value string) string {
+		return "Parameters: {P: {Type: String, Default: " + value + "}}\n" + things("A: {Properties: {Note: !Sub 'x-${P}'}}")
+	}
+	for name, test := range map[string]struct{ before, after map[string]string }{
+		"given": {map[string]string{"P": "one"}, map[string]string{"P": "two"}}, "another default": {},
+		"given, then the default": {map[string]string{"P": "one"}, nil},
+	} {
+		m := newStackModel(testSchemas(t))
+		first := deployment(t, source("d"), test.before)
+		m.apply(t, m.plan(t, first), first)
+		plan := m.plan(t, deployment(t, source("e"), test.after))
+		var sources []string
+		for _, c := range plan.Changes {
+			for _, d := range c.Details {
+				sources = append(sources, string(d.ChangeSource)+" "+string(d.Evaluation)+" "+d.CausingEntity)
+			}
+		}
+		want := []string{"ParameterReference Static P", "DirectModification Dynamic "}
+		if !slices.Equal(sources, want) {
+			t.Errorf("%s: got %q, want %q", name, sources, want)
+		}
+		if plan := m.plan(t, deployment(t, source("d"), test.before)); !plan.Empty() {
+			t.Errorf("%s: the same values: %s", name, summary(plan))
+		}
+	}
 	m := newStackModel(testSchemas(t))
-	first := deployment(t, source, map[string]string{"P": "one"})
+	first := deployment(t, source("d"), nil)
 	m.apply(t, m.plan(t, first), first)
-	plan := m.plan(t, deployment(t, source, map[string]string{"P": "two"}))
-	var sources []string
-	for _, d := range plan.Changes[0].Details {
-		sources = append(sources, string(d.ChangeSource)+" "+string(d.Evaluation)+" "+d.CausingEntity)
-	}
-	want := []string{"ParameterReference Static P", "DirectModification Dynamic "}
-	if !slices.Equal(sources, want) {
-		t.Errorf("got %q, want %q", sources, want)
-	}
-	if plan := m.plan(t, deployment(t, source, map[string]string{"P": "one"})); !plan.Empty() {
-		t.Errorf("the same values: %s", summary(plan))
-	}
 	unused := "Parameters: {P: {Type: String, Default: d}, Q: {Type: String}}\n" + things("A: {Properties: {Note: !Sub 'x-${P}'}}")
-	if got := summary(m.plan(t, deployment(t, unused, map[string]string{"P": "one", "Q": "z"}))); got != "Parameters" {
+	if got := summary(m.plan(t, deployment(t, unused, map[string]string{"Q": "z"}))); got != "Parameters" {
 		t.Errorf("a parameter that nothing uses: %q", got)
 	}
 }

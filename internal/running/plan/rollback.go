@@ -17,14 +17,18 @@ func (h Have) Rollback(r Request) []Step {
 	rebound := h.rebound()
 	var steps []Step
 	for _, x := range h.Resources {
+		s := Step{LogicalID: x.LogicalID, Action: Revert, Rebound: rebound[x.LogicalID], Rollback: true, Forced: r.Force, Express: r.express(x.Type)}
 		switch {
 		case x.New && r.Imports, x.Imported && r.Imports:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Release})
+			s = Step{LogicalID: x.LogicalID, Action: Release}
 		case x.Changed:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Revert, After: x.Before, Rebound: rebound[x.LogicalID]})
-		case rebound[x.LogicalID]:
-			steps = append(steps, Step{LogicalID: x.LogicalID, Action: Revert, After: x.DependsOn, Rebound: true})
+			s.After = x.Before
+		case s.Rebound:
+			s.After = x.DependsOn
+		default:
+			continue
 		}
+		steps = append(steps, s)
 	}
 	return steps
 }

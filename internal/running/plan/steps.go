@@ -23,6 +23,11 @@ const (
 	Retain  Action = "retain"  // remove it from the stack without a deletion
 	Release Action = "release" // the same for a resource whose import is rolled back
 	Revert  Action = "revert"  // back to the last stable state
+
+	// What a step continues with. No plan has these.
+	Tag    Action = "tag"    // put the tags of the stack on what was imported
+	Unmake Action = "unmake" // delete the successor of a resource that is gone, then revert
+	Signal Action = "signal" // wait for signals after the create
 )
 
 // A Step is what a phase of an operation does with one resource.
@@ -50,6 +55,12 @@ type Step struct {
 	// Rebound has a resource that goes back evaluated again: what it refers to is created again, with another
 	// identifier.
 	Rebound bool `json:"rebound,omitempty"`
+
+	// Rollback means that the resource is taken back, Forced that it counts as taken back whatever its handler
+	// answers, and Express that it is complete as soon as it is configured.
+	Rollback bool `json:"rollback,omitempty"`
+	Forced   bool `json:"forced,omitempty"`
+	Express  bool `json:"express,omitempty"`
 }
 
 // Key names the step in its phase.
@@ -85,6 +96,7 @@ type Held struct {
 type Leftover struct {
 	ID        string
 	LogicalID string
+	Type      string
 	DependsOn []string
 	Policy    string // Retain: it is not deleted
 }
@@ -108,12 +120,34 @@ type Request struct {
 	NoReplacement string  // why nothing is replaced, "" if it may be
 	Skip          []string
 
+	// Backward is a rollback of the parent that takes a nested stack back to the template that it had before.
+	Backward bool
+	Force    bool // a rollback ignores failures
+	Express  bool // nothing waits for resources to become consistent; nested stacks are complete with all of theirs
+
 	Retain               []string // resources that are not deleted
 	RetainExceptOnCreate bool     // has a failed creation delete what its policy retains
 
 	Creates bool // a rollback deletes all that the stack has
 	Imports bool // a rollback releases what was imported
 	Undoes  bool // a deletion is that of a stack whose creation failed
+}
+
+// Steps are the steps of a phase.
+func (h Have) Steps(at Phase, r Request) []Step {
+	switch at {
+	case PhaseMain:
+		return h.Main(r)
+	case PhaseRollback:
+		return h.Rollback(r)
+	case PhaseCleanup:
+		return h.Cleanup(r)
+	case PhaseRollbackCleanup:
+		return h.RollbackCleanup(r)
+	case PhaseDelete:
+		return h.Deletion(r)
+	}
+	return nil
 }
 
 // Main are the steps that bring a stack to its next template: one for each resource, and one for each that the
@@ -131,6 +165,7 @@ func (h Have) Main(r Request) []Step {
 		s := &steps[i]
 		typeName := r.Next.Template.Resource(s.LogicalID).Type
 		s.Denied = r.denied(s.LogicalID, typeName)
+		s.Rollback, s.Forced, s.Express = r.Backward, r.Backward && r.Force, r.express(typeName)
 		s.Unvisited = r.ChildrenPlanned && typeName == NestedStack && r.Children[s.LogicalID] == ""
 		if x := held[s.LogicalID]; x != nil && x.Exists {
 			switch {
@@ -204,7 +239,7 @@ func (h Have) deletion(r Request, undoes bool) []Step {
 		if x.Deleted {
 			continue
 		}
-		s := Step{LogicalID: x.LogicalID, Action: Delete}
+		s := Step{LogicalID: x.LogicalID, Action: Delete, Express: r.express(x.Type)}
 		if r.retains(x, undoes) {
 			s.Action = Retain
 		}
@@ -212,7 +247,7 @@ func (h Have) deletion(r Request, undoes bool) []Step {
 		needs[s.Key()] = x.DependsOn
 	}
 	for _, l := range h.Leftovers {
-		s := Step{LogicalID: l.LogicalID, CleanupID: l.ID, Action: Delete}
+		s := Step{LogicalID: l.LogicalID, CleanupID: l.ID, Action: Delete, Express: r.express(l.Type)}
 		if l.Policy == "Retain" {
 			s.Action = Retain
 		}
@@ -230,6 +265,9 @@ func (h Have) deletion(r Request, undoes bool) []Step {
 	}
 	return steps
 }
+
+// express reports whether resources of a type are complete as soon as they are configured.
+func (r Request) express(typeName string) bool { return r.Express && typeName != NestedStack }
 
 // retains reports whether a resource is kept when its stack no longer has it.
 func (r Request) retains(x Held, undoes bool) bool {

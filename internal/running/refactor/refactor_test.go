@@ -3,6 +3,7 @@ package refactor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -511,20 +512,23 @@ func TestRefactorIsAlone(t *testing.T) {
 
 const gaveUp = "Internal failure: the content is larger than 7 bytes"
 
-// breaks has runs of the worker fail with a permanent error: those with the numbers from first to last,
-// counted from now.
-func (g *rig) breaks(first, last int64) (heal func()) {
+// breaks has the worker fail with a permanent error while the execution of a refactor has one of some statuses. It
+// does not count runs: one that ended before may be repeated when the workers start again.
+func (g *rig) breaks(statuses ...types.StackRefactorExecutionStatus) (heal func()) {
 	g.t.Helper()
 	if err := g.store.StopWork(); err != nil {
 		g.t.Fatal(err)
 	}
-	var runs atomic.Int64
 	healed := &atomic.Bool{}
 	g.work(func(workers map[string]store.Worker) {
 		worker := workers[wakeKind]
 		run := worker.Run
 		worker.Run = func(ctx context.Context, id string) (time.Time, error) {
-			if n := runs.Add(1); first <= n && n <= last && !healed.Load() {
+			row, err := find(ctx, g.store.Read(), "id = ?", id)
+			switch {
+			case err != nil:
+				return time.Time{}, err
+			case !healed.Load() && row != nil && slices.Contains(statuses, row.ExecutionStatus):
 				return time.Time{}, &store.TooLargeError{Max: 7}
 			}
 			return run(ctx, id)
@@ -544,19 +548,21 @@ func TestGiveUpRefactor(t *testing.T) {
 		return g.refactored(&cloudformation.CreateStackRefactorInput{
 			StackDefinitions: definitions("from", things("B: {Properties: {Note: b}}"), "to", things("K: {}", "A: {}"))})
 	}
-	g.breaks(1, 1)
+	heal := g.breaks(types.StackRefactorExecutionStatusUnavailable)
 	if r := create(); r.Status != types.StackRefactorStatusCreateFailed || aws.ToString(r.StatusReason) != gaveUp {
 		t.Errorf("the creation: %s", encode(r))
 	}
+	heal()
+	const executing, back = types.StackRefactorExecutionStatusExecuteInProgress, types.StackRefactorExecutionStatusRollbackInProgress
 	for _, tc := range []struct {
-		last int64
-		want types.StackRefactorExecutionStatus
+		broken []types.StackRefactorExecutionStatus
+		want   types.StackRefactorExecutionStatus
 	}{
-		{1, types.StackRefactorExecutionStatusRollbackComplete},
-		{1 << 40, types.StackRefactorExecutionStatusRollbackFailed}, // its stacks cannot be updated after it
+		{[]types.StackRefactorExecutionStatus{executing}, types.StackRefactorExecutionStatusRollbackComplete},
+		{[]types.StackRefactorExecutionStatus{executing, back}, types.StackRefactorExecutionStatusRollbackFailed}, // its stacks cannot be updated after it
 	} {
 		r := create()
-		heal := g.breaks(1, tc.last)
+		heal := g.breaks(tc.broken...)
 		r = g.executeRefactored(*r.StackRefactorId)
 		heal()
 		if r.ExecutionStatus != tc.want || aws.ToString(r.ExecutionStatusReason) != gaveUp {

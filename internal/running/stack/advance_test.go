@@ -116,16 +116,16 @@ func TestIdentifierWakesNobody(t *testing.T) {
 
 // TestMoved checks which changes of a step the stack has to look at.
 func TestMoved(t *testing.T) {
-	running := stepRow{State: stepRunning, Action: plan.Create}
+	running := stepRow{State: plan.StepRunning, Action: plan.Create}
 	for _, test := range []struct {
 		name   string
 		change func(s *stepRow)
 		want   bool
 	}{
 		{"identifier", func(s *stepRow) { s.PhysicalID = "a" }, false},
-		{"done", func(s *stepRow) { s.State = stepDone }, true},
-		{"configured", func(s *stepRow) { s.State = stepConfigured }, true},
-		{"waits for signals", func(s *stepRow) { s.Action = actionSignal }, true},
+		{"done", func(s *stepRow) { s.State = plan.StepDone }, true},
+		{"configured", func(s *stepRow) { s.State = plan.StepConfigured }, true},
+		{"waits for signals", func(s *stepRow) { s.Action = plan.Signal }, true},
 	} {
 		after := running
 		test.change(&after)

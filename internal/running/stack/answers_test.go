@@ -176,3 +176,20 @@ func TestNestExistingStack(t *testing.T) {
 		t.Errorf("%s, %v", encode(summary), err)
 	}
 }
+
+// TestPolicyOfFallbacks has a handler that cannot update a resource, whose replacement the stack policy denies.
+func TestPolicyOfFallbacks(t *testing.T) {
+	g := onSQLite(t)
+	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}")), StackPolicyBody: aws.String(`{"Statement": [
+		{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}, {"Effect": "Deny", "Action": "Update:Replace", "Principal": "*", "Resource": "*"}]}`)})
+	g.world.script("UPDATE A", behavior{code: "NotUpdatable", message: "no"})
+	n := len(g.story("s"))
+	s := g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 1}}"))})
+	g.expectStatus(s, types.StackStatusUpdateRollbackComplete, "")
+	if row := "A UPDATE_FAILED a-1 (Action denied by stack policy: Statement [#2] does not allow [Update:Replace] for resource [LogicalResourceId/A];)"; g.story("s")[n+2] != row {
+		t.Errorf("the events are\n%s\nwant %s", strings.Join(g.story("s")[n:], "\n"), row)
+	}
+	if ids := g.world.ids(); !slices.Equal(ids, []string{"a-1"}) {
+		t.Errorf("left: %v", ids)
+	}
+}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
@@ -58,19 +57,6 @@ func (e *Engine) firstFailure(ctx context.Context, s *stackRow, operationID stri
 	}
 	return found, nil
 }
-
-// ReadTemplate reads the template of a request, with the errors of CreateStack.
-func (e *Engine) ReadTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (string, *template.Template, error) {
-	text, err := e.source(ctx, caller, body, url)
-	if err != nil {
-		return "", nil, err
-	}
-	parsed, err := template.Parse("", []byte(text), template.ParseOptions{})
-	return text, parsed, refusedTemplate(err)
-}
-
-// RefusedTemplate is the error of the API for what is wrong with a template.
-func RefusedTemplate(err error) error { return refusedTemplate(err) }
 
 // IsNoUpdate reports whether an error is the refusal of an update that changes nothing.
 func IsNoUpdate(err error) bool {

@@ -133,7 +133,7 @@ func (p setPlanner) nested(ctx context.Context, input planInput, planned *plan.P
 			input.Unchanged[id] = true
 			input.Next.Scope.Renew() // the plan before is dropped
 			if planned, err = plan.New(input.Input); err != nil {
-				return nil, refusedTemplate(err)
+				return nil, RefusedTemplate(err)
 			}
 			continue
 		case child.result.failed == reasonNoChanges:
@@ -154,7 +154,7 @@ func (p setPlanner) nested(ctx context.Context, input planInput, planned *plan.P
 func (p setPlanner) child(ctx context.Context, input planInput, planned *plan.Plan, change *plan.Change) (*childSet, error) {
 	properties, err := input.Next.Scope.Properties(input.Next.Resource(change.LogicalID), planned.References(input.Input))
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	desired, _ := properties.(map[string]any)
 	if template.HasUnknown(desired["TemplateURL"]) {
@@ -224,7 +224,7 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 		return err
 	}
 	if err := p.budget.Spend(len(row.Original)+len(row.Processed), next.Template.Root().At, nil); err != nil {
-		return refusedTemplate(err)
+		return RefusedTemplate(err)
 	}
 	options := p.options
 	options.Import = nil
@@ -232,7 +232,7 @@ func (p setPlanner) fill(ctx context.Context, child *childSet, request operation
 	if err := below.plan(ctx, next, child.result); err != nil {
 		return err
 	}
-	return refusedTemplate(p.budget.Spend(len(child.result.plan.Text()), next.Template.Root().At, nil))
+	return RefusedTemplate(p.budget.Spend(len(child.result.plan.Text()), next.Template.Root().At, nil))
 }
 
 // writeChildren writes the change sets of nested stacks, with the stacks that are new.

@@ -82,7 +82,7 @@ func (e *Engine) planOf(ctx context.Context, s *stackRow, c *changeSetRow, input
 		}
 	}
 	planned, err = plan.New(input.Input)
-	return planned, refusedTemplate(err)
+	return planned, RefusedTemplate(err)
 }
 
 // AsRefusal returns the message of an error in the request.
@@ -205,7 +205,7 @@ func (e *Engine) writeProblems(ctx context.Context, tx *store.Tx, s *stackRow, c
 		status = opFailed
 	}
 	op := &operationRow{
-		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(status), Phase: phaseEnd, ClientToken: c.ClientToken,
+		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(status), Phase: plan.PhaseEnd, ClientToken: c.ClientToken,
 		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
 	if err := store.Insert(ctx, tx, op); err != nil {

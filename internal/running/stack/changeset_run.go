@@ -163,7 +163,7 @@ func (e *Engine) executeSet(ctx context.Context, tx *store.Tx, caller awswire.Ca
 		begin.kind, begin.status = types.OperationTypeCreateStack, types.StackStatusCreateInProgress
 	}
 	if c.Kind == types.ChangeSetTypeImport {
-		begin.kind, begin.status = opImport, types.StackStatusImportInProgress
+		begin.kind, begin.status = plan.ImportOperation, types.StackStatusImportInProgress
 	}
 	_, err := e.begin(ctx, tx, s, begin)
 	return err

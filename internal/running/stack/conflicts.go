@@ -107,10 +107,10 @@ const bucketType = "AWS::S3::Bucket"
 // change set if there is one, and is not if the validation is disabled.
 func (e *Engine) prepareValidation(ctx context.Context, s *stackRow, p *prepared) error {
 	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", s.OperationID)
-	if err != nil || op == nil || op.Phase != phaseValidate && op.Phase != phaseHooks && op.Phase != phaseHooked {
+	if err != nil || op == nil || op.Phase != plan.PhaseValidate && op.Phase != plan.PhaseHooks && op.Phase != plan.PhaseHooked {
 		return err
 	}
-	if p.main, err = e.plannedMain(ctx, s, op, p); err != nil || op.Phase == phaseHooks {
+	if p.main, err = e.plannedMain(ctx, s, op, p); err != nil || op.Phase == plan.PhaseHooks {
 		return err
 	}
 	if p.problem, err = e.danglingParameter(ctx, s, p.deployments[s.DeploymentID]); err != nil || op.ChangeSetID != "" {

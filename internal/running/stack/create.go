@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -23,14 +24,20 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	name, hash := aws.ToString(in.StackName), requestHash(in)
-	if again, err := e.createdBefore(ctx, caller, name, aws.ToString(in.ClientRequestToken), hash); again != nil || err != nil {
-		return again, err
-	}
-	policy, err := e.policyOf(ctx, caller, in.StackPolicyBody, in.StackPolicyURL, "policy-both")
+	s, err := liveStack(ctx, e.store.Read(), caller, name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.stackToCreate(ctx, caller, name)
+	again, err := e.begunWith(ctx, s, types.OperationTypeCreateStack, aws.ToString(in.ClientRequestToken), hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case again:
+		return &cloudformation.CreateStackOutput{StackId: aws.String(s.ARN)}, nil
+	case s == nil || s.Status != types.StackStatusReviewInProgress: // one that exists is refused later
+		s = e.newStack(caller, name)
+	}
+	policy, err := e.policyOf(ctx, caller, in.StackPolicyBody, in.StackPolicyURL, "policy-both")
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +85,6 @@ func (e *Engine) CreateStack(ctx context.Context, caller awswire.Caller, in *clo
 	return &cloudformation.CreateStackOutput{StackId: aws.String(s.ARN), OperationId: aws.String(id)}, nil
 }
 
-// stackToCreate is the stack of a name that has only change sets, or a new one.
-func (e *Engine) stackToCreate(ctx context.Context, caller awswire.Caller, name string) (*stackRow, error) {
-	s, err := liveStack(ctx, e.store.Read(), caller, name)
-	if err != nil || s != nil && s.Status == types.StackStatusReviewInProgress {
-		return s, err
-	}
-	return e.newStack(caller, name), nil
-}
-
 // newStack is a stack that is not written yet.
 func (e *Engine) newStack(caller awswire.Caller, name string) *stackRow {
 	id := e.config.NewStackID()
@@ -96,25 +94,19 @@ func (e *Engine) newStack(caller awswire.Caller, name string) *stackRow {
 	}
 }
 
-// createdBefore answers a request that was made before with the same token.
-func (e *Engine) createdBefore(ctx context.Context, caller awswire.Caller, name, token, hash string) (*cloudformation.CreateStackOutput, error) {
-	if token == "" {
-		return nil, nil
+// begunWith reports whether the operation that runs on a stack began with the same request, which has a token.
+func (e *Engine) begunWith(ctx context.Context, s *stackRow, kind types.OperationType, token, hash string) (bool, error) {
+	if s == nil || token == "" {
+		return false, nil
 	}
-	s, err := liveStack(ctx, e.store.Read(), caller, name)
-	if err != nil || s == nil {
-		return nil, err
-	}
-	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeCreateStack)
+	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, kind)
 	switch {
 	case err != nil || op == nil:
-		return nil, err
+		return false, err
 	case op.RequestHash != hash:
-		return nil, refuse("token", token)
-	case s.OperationID == op.ID:
-		return &cloudformation.CreateStackOutput{StackId: aws.String(s.ARN)}, nil
+		return false, refuse("token", token)
 	}
-	return nil, nil
+	return s.OperationID == op.ID, nil
 }
 
 // onFailure is what an operation does when it fails.
@@ -163,9 +155,8 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 		}
 	}
 	op := &operationRow{
-		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: phaseValidate, ClientToken: in.token,
-		RequestHash: in.hash, Options: store.JSONOf(in.options), ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID,
-		StartedAt: e.now(), RowVersion: 1,
+		ID: e.newID(), StackID: s.ID, Kind: in.kind, Status: string(opRunning), Phase: plan.PhaseValidate, ClientToken: in.token,
+		RequestHash: in.hash, ChangeSetID: in.changeSet, Caller: in.caller.AccessKeyID, StartedAt: e.now(), RowVersion: 1,
 	}
 	if in.kind == types.OperationTypeCreateStack {
 		op.ID = e.config.NewStackID()
@@ -186,9 +177,9 @@ func (e *Engine) begin(ctx context.Context, tx *store.Tx, s *stackRow, in beginI
 				return "", fmt.Errorf("write the deployment: %w", err)
 			}
 		}
-		s.DeploymentID = d.ID
+		in.options.Before, s.DeploymentID = s.DeploymentID, d.ID
 	}
-	op.DeploymentID = s.DeploymentID
+	op.DeploymentID, op.Options = s.DeploymentID, store.JSONOf(in.options)
 	reason := cmp.Or(in.reason, reasonUserInitiated)
 	s.OperationID, s.Status, s.DetailedStatus, s.Reason, s.Settings = op.ID, in.status, "", reason, store.JSONOf(settings)
 	if err := store.Insert(ctx, tx, op); err != nil {
@@ -226,7 +217,7 @@ func continueFrom(ctx context.Context, tx *store.Tx, s *stackRow, in *beginInput
 		return err
 	}
 	options := last.Options.Get()
-	in.options.Undoes = cmp.Or(options.Undoes, last.ID)
+	in.options.Undoes = cmp.Or(in.options.Undoes, options.Undoes, last.ID)
 	in.options.Backward = in.options.Backward || in.kind == types.OperationTypeContinueRollback && options.Backward
 	return nil
 }

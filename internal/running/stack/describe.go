@@ -265,21 +265,3 @@ func (e *Engine) deploymentToShow(ctx context.Context, caller awswire.Caller, in
 	}
 	return s.DeploymentID, nil
 }
-
-// UpdateTerminationProtection protects a stack from deletion, or no longer.
-func (e *Engine) UpdateTerminationProtection(ctx context.Context, caller awswire.Caller, in *cloudformation.UpdateTerminationProtectionInput) (*cloudformation.UpdateTerminationProtectionOutput, error) {
-	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing")
-	if err != nil {
-		return nil, err
-	}
-	if !s.Live {
-		return nil, refuse("state", s.ARN, s.Status)
-	}
-	if s.ParentID != "" {
-		return nil, refuse("protected-child", s.RootID)
-	}
-	if err := e.protect(ctx, s.ID, s.ARN, aws.ToBool(in.EnableTerminationProtection)); err != nil {
-		return nil, err
-	}
-	return &cloudformation.UpdateTerminationProtectionOutput{StackId: aws.String(s.ARN)}, nil
-}

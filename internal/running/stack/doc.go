@@ -1,14 +1,16 @@
 // Package stack creates, updates, rolls back and deletes stacks of resources.
 //
 // A request begins an operation on a stack, which goes through phases: main, then cleanup; or after a
-// failure rollback, then rollback-cleanup; or delete. The table in machine.go has which phase follows. A
-// phase has a step for each resource that it may concern. Steps run in the order of their dependencies,
-// many at a time, and each makes at most one call after another: an operation of package operation.
+// failure rollback, then rollback-cleanup; or delete. A phase has a step for each resource that it may
+// concern. Steps run in the order of their dependencies, many at a time, and each makes at most one call
+// after another: an operation of package operation.
 //
-// Package plan computes the steps of a phase when it begins ([plan.Have]). A change set stores the steps of the
-// main phase with what it shows ([plan.New]), and its execution takes them. What such a step does is decided when
-// the steps that it depends on are done, from what is known then ([plan.Step.Refine]): never more than a change
-// set shows. Policies, what is imported, retained, skipped or must not be replaced are properties of steps.
+// Package plan decides, without rows: which phase follows ([plan.Following]), what its steps are ([plan.Have])
+// and which of them start ([plan.Advance]). A change set stores the steps of the main phase with what it shows
+// ([plan.New]), and its execution takes them. What such a step does is decided when the steps that it depends
+// on are done, from what is known then ([plan.Step.Refine]): never more than a change set shows. Policies,
+// what is imported, retained, skipped, forced or must not be replaced, and the Express mode are properties of
+// steps.
 //
 // Two kinds of transactions change the rows of an operation:
 //

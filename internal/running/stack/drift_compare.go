@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -59,13 +58,12 @@ func (f driftFinder) find(ctx context.Context, x *resourceRow) (driftRow, map[st
 		Status: types.StackResourceDriftStatusNotChecked,
 	}
 	typ, err := f.engine.findType(ctx, f.stack.caller(), x.Type)
-	var unknown *operation.UnknownTypeError
 	switch {
-	case errors.As(err, &unknown):
-		out.Reason = "Unrecognized resource type"
-		return out, nil, nil
 	case err != nil:
 		return out, nil, err
+	case typ == nil:
+		out.Reason = "Unrecognized resource type"
+		return out, nil, nil
 	case !readable(typ):
 		out.Reason = "The type of the resource cannot be read."
 		return out, nil, nil

@@ -75,22 +75,6 @@ func (e *Engine) ListImports(ctx context.Context, caller awswire.Caller, in *clo
 	return out, nil
 }
 
-// accountLimits are the quotas that the service answers for an account. This server does not
-// enforce those on the number of stacks and of resources worked on at a time.
-var accountLimits = []types.AccountLimit{
-	{Name: aws.String("StackLimit"), Value: aws.Int32(2000)},
-	{Name: aws.String("StackOutputsLimit"), Value: aws.Int32(200)},
-	{Name: aws.String("ConcurrentResourcesLimit"), Value: aws.Int32(2500)},
-}
-
-// DescribeAccountLimits lists the quotas of an account, on one page.
-func (e *Engine) DescribeAccountLimits(_ context.Context, _ awswire.Caller, in *cloudformation.DescribeAccountLimitsInput) (*cloudformation.DescribeAccountLimitsOutput, error) {
-	if in.NextToken != nil {
-		return nil, refuse("next-token")
-	}
-	return &cloudformation.DescribeAccountLimitsOutput{AccountLimits: accountLimits}, nil
-}
-
 // commitExports writes the exports of a stack, unless another stack has one of the names or
 // imports what is to change.
 func (r *run) commitExports(ctx context.Context, tx *store.Tx, outputs []stackOutput) (problem string, err error) {

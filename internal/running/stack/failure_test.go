@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -237,7 +236,8 @@ func TestFailuresOfLaterOperations(t *testing.T) {
 	t.Parallel()
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
-	g.world.script("UPDATE A", behavior{wait: time.Hour})
+	hold := make(chan struct{})
+	g.world.script("UPDATE A", behavior{hold: hold}) // of the update or, if that is given up before, of its rollback
 	if _, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {Properties: {Note: n}}"))}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,6 +248,7 @@ func TestFailuresOfLaterOperations(t *testing.T) {
 	if err := g.giveUp(t.Context(), s.ID, "no more"); err != nil {
 		t.Fatal(err)
 	}
+	close(hold)
 	g.settled("s")
 	operations, err := g.latestOperations(t.Context(), s.ID)
 	if err != nil || len(operations) != 3 {

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 // giveUp ends the stage of an operation on a stack that can never succeed, as if a resource had
@@ -24,8 +25,8 @@ func (e *Engine) giveUp(ctx context.Context, stackID, reason string) error {
 		}
 		r.op.Phase = r.firstPhase()
 		r.stopSteps()
-		how := failed
-		if r.op.Phase == phaseMain {
+		how := plan.Failed
+		if r.op.Phase == plan.PhaseMain {
 			how, reason = r.failing(), strings.TrimSuffix(reason, ".")+r.requestedEarly()
 		}
 		if err := r.follow(ctx, tx, how, reason); err != nil {
@@ -57,21 +58,15 @@ func (e *Engine) abandoned(ctx context.Context, tx *store.Tx, stackID string) (*
 }
 
 // firstPhase is the stage of an operation; before the first, that is the one which fails.
-func (r *run) firstPhase() phase {
+func (r *run) firstPhase() plan.Phase {
 	switch r.op.Phase {
-	case phaseHooks:
+	case plan.PhaseHooks:
 		r.writes.unhook = append(r.writes.unhook, stackEvaluation(r.op))
-	case phaseValidate, phaseHooked:
+	case plan.PhaseValidate, plan.PhaseHooked:
 	default:
 		return r.op.Phase
 	}
-	switch {
-	case r.op.Kind == types.OperationTypeDeleteStack:
-		return phaseDelete
-	case (r.op.Kind == types.OperationTypeRollback || r.op.Kind == types.OperationTypeContinueRollback) && !r.options.Backward:
-		return phaseRollback
-	}
-	return phaseMain
+	return plan.First(r.op.Kind, r.options.Backward)
 }
 
 // stopSteps cancels the steps that run. Only those of a deployment have failed by that.
@@ -79,11 +74,11 @@ func (r *run) stopSteps() {
 	for _, key := range r.order {
 		s := r.steps[key]
 		switch {
-		case s.State != stepRunning && s.State != stepConfigured:
-		case r.op.Phase == phaseMain:
+		case s.State != plan.StepRunning && s.State != plan.StepConfigured:
+		case r.op.Phase == plan.PhaseMain:
 			r.cancelStep(s)
 		case s.CallID != "":
-			s.State = stepCancelled
+			s.State = plan.StepCancelled
 			r.writes.cancel = append(r.writes.cancel, s.CallID)
 		}
 	}
@@ -122,7 +117,7 @@ func (e *Engine) endAt(ctx context.Context, tx *store.Tx, stackID, reason string
 		return err
 	}
 	if op != nil {
-		op.Status, op.EndedAt, op.Phase = string(opFailed), e.now(), phaseEnd
+		op.Status, op.EndedAt, op.Phase = string(opFailed), e.now(), plan.PhaseEnd
 		if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 			return err
 		}

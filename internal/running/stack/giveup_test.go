@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -14,13 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 const gaveUp = "Internal failure: the content is larger than 7 bytes"
 
-// breaks has runs of the worker of a kind fail with a permanent error: those with the numbers from
-// first to last, counted from now.
-func (g *rig) breaks(kind string, first, last int64) (heal func()) {
+// breaks has the worker of a kind fail with a permanent error while something holds. It does not count runs: one that
+// ended before may be repeated when the workers start again.
+func (g *rig) breaks(kind string, holds func(ctx context.Context, id string) (bool, error)) (heal func()) {
 	g.t.Helper()
 	if err := g.store.StopWork(); err != nil {
 		g.t.Fatal(err)
@@ -29,10 +31,11 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 	maps.Copy(workers, g.Workers())
 	worker := workers[kind]
 	run, healed := worker.Run, &atomic.Bool{}
-	var runs atomic.Int64
 	worker.Run = func(ctx context.Context, id string) (time.Time, error) {
-		if n := runs.Add(1); first <= n && n <= last && !healed.Load() {
-			return time.Time{}, &store.TooLargeError{Max: 7}
+		if !healed.Load() {
+			if broken, err := holds(ctx, id); broken || err != nil {
+				return time.Time{}, cmp.Or(err, error(&store.TooLargeError{Max: 7}))
+			}
 		}
 		return run(ctx, id)
 	}
@@ -43,10 +46,20 @@ func (g *rig) breaks(kind string, first, last int64) (heal func()) {
 	return func() { healed.Store(true) }
 }
 
+// always is for work of which there is only one.
+func always(context.Context, string) (bool, error) { return true, nil }
+
+// in reports whether the operation on a stack is in one of some phases.
+func (g *rig) in(phases ...plan.Phase) func(ctx context.Context, id string) (bool, error) {
+	return func(ctx context.Context, id string) (bool, error) {
+		op, err := store.Find[operationRow](ctx, g.store.Read(), "id = (SELECT operation_id FROM stacks WHERE id = ?)", id)
+		return op != nil && slices.Contains(phases, op.Phase), err
+	}
+}
+
 // TestGiveUp has the work on a stack meet permanent errors. The stack ends, and can be deleted.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
-	const always = 1 << 40
 	create := func(t *testing.T, g *rig, onFailure types.OnFailure) {
 		in := &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {}", "B: {DependsOn: A}")), OnFailure: onFailure}
 		if _, err := g.CreateStack(t.Context(), owner, in); err != nil {
@@ -65,28 +78,28 @@ func TestGiveUp(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		exists      bool
-		first, last int64
-		begin       func(t *testing.T, g *rig)
-		status      types.StackStatus
-		reason      string
+		exists bool
+		broken []plan.Phase
+		begin  func(t *testing.T, g *rig)
+		status types.StackStatus
+		reason string
 	}{
-		"create":               {false, 1, 1, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, at work":      {false, 2, 2, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
-		"create, and rollback": {false, 2, always, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
-		"create, preserved":    {false, 2, 2, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
-		"update":               {true, 1, 1, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, at work":      {true, 2, 2, update, types.StackStatusUpdateRollbackComplete, ""},
-		"update, and rollback": {true, 2, always, update, types.StackStatusUpdateRollbackFailed, gaveUp},
-		"delete":               {true, 1, always, remove, types.StackStatusDeleteFailed, gaveUp},
-		"delete, at work":      {true, 2, 2, remove, types.StackStatusDeleteFailed, gaveUp},
+		"create":               {false, []plan.Phase{plan.PhaseValidate}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, at work":      {false, []plan.Phase{plan.PhaseMain}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackComplete, ""},
+		"create, and rollback": {false, []plan.Phase{plan.PhaseMain, plan.PhaseRollback}, func(t *testing.T, g *rig) { create(t, g, "") }, types.StackStatusRollbackFailed, gaveUp},
+		"create, preserved":    {false, []plan.Phase{plan.PhaseMain}, func(t *testing.T, g *rig) { create(t, g, types.OnFailureDoNothing) }, types.StackStatusCreateFailed, gaveUp},
+		"update":               {true, []plan.Phase{plan.PhaseValidate}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, at work":      {true, []plan.Phase{plan.PhaseMain}, update, types.StackStatusUpdateRollbackComplete, ""},
+		"update, and rollback": {true, []plan.Phase{plan.PhaseMain, plan.PhaseRollback}, update, types.StackStatusUpdateRollbackFailed, gaveUp},
+		"delete":               {true, []plan.Phase{plan.PhaseValidate}, remove, types.StackStatusDeleteFailed, gaveUp},
+		"delete, at work":      {true, []plan.Phase{plan.PhaseDelete}, remove, types.StackStatusDeleteFailed, gaveUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachStore(t, func(t *testing.T, g *rig) {
 				if c.exists {
 					g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {Properties: {Note: 1}}", "B: {DependsOn: A}"))})
 				}
-				heal := g.breaks(wakeKind, c.first, c.last)
+				heal := g.breaks(wakeKind, g.in(c.broken...))
 				c.begin(t, g)
 				s := g.settled("s")
 				g.expectStatus(s, c.status, c.reason)
@@ -103,6 +116,31 @@ func TestGiveUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGiveUpLeavesNothing deletes a stack whose rollback was given up while a creation that it cancelled still ran: the
+// deletion waits for that.
+func TestGiveUpLeavesNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, g *rig) {
+		hold := make(chan struct{})
+		g.world.script("CREATE C", behavior{hold: hold})
+		g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
+		heal := g.breaks(wakeKind, g.in(plan.PhaseMain, plan.PhaseRollback))
+		out, err := g.UpdateStack(t.Context(), owner, &cloudformation.UpdateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(things("A: {Properties: {Note: 2}}", "C: {}"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackFailed, gaveUp)
+		heal()
+		if _, err := g.DeleteStack(t.Context(), owner, &cloudformation.DeleteStackInput{StackName: out.StackId}); err != nil {
+			t.Fatal(err)
+		}
+		g.await(t, out.StackId, "A", types.ResourceStatusDeleteComplete)
+		close(hold)
+		if s := g.settled(*out.StackId); s.StackStatus != types.StackStatusDeleteComplete || len(g.world.ids()) > 0 {
+			t.Errorf("%s, left behind: %q\n%s", s.StackStatus, g.world.ids(), strings.Join(g.story(*out.StackId), "\n"))
+		}
+	})
 }
 
 // TestEndAt ends operations where they are, from every status in which one runs.
@@ -139,7 +177,7 @@ func TestEndAt(t *testing.T) {
 func TestGiveUpChangeSet(t *testing.T) {
 	t.Parallel()
 	eachSetRig(t, func(t *testing.T, g *setRig) {
-		g.breaks(changeSetKind, 1, 1)
+		g.breaks(changeSetKind, always)
 		c := g.create("one", types.ChangeSetTypeCreate, things("A: {}"))
 		if c.Status != types.ChangeSetStatusFailed || aws.ToString(c.StatusReason) != gaveUp {
 			t.Errorf("%s %s", c.Status, aws.ToString(c.StatusReason))
@@ -154,7 +192,7 @@ func TestGiveUpDetection(t *testing.T) {
 	t.Parallel()
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(things("A: {}"))})
-	g.breaks(driftKind, 1, 1)
+	g.breaks(driftKind, always)
 	out, err := g.DetectStackDrift(t.Context(), owner, &cloudformation.DetectStackDriftInput{StackName: aws.String("s")})
 	if err != nil {
 		t.Fatal(err)

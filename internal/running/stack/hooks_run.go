@@ -56,7 +56,7 @@ var hookPoints = map[plan.Action]invoke.Action{
 // The properties are those of the resource after and before. It reports whether there are no hooks to wait for.
 func (r *run) hookedCall(s *stepRow, typ *operation.Type, request operation.Request, desired, previous map[string]any) bool {
 	r.call(s, typ, request)
-	if len(r.prepared.hooks) == 0 || r.options.Backward || s.Action == plan.Delete && !r.deletesStack() {
+	if len(r.prepared.hooks) == 0 || s.Plan.Get().Rollback || s.Action == plan.Delete && !r.deletesStack() {
 		return true
 	}
 	target := hook.Target{
@@ -100,10 +100,10 @@ func stackEvaluation(op *operationRow) string { return op.ID + "-stack" }
 // the operation has to wait for them.
 func (r *run) hookStack(ctx context.Context, tx *store.Tx) (bool, error) {
 	switch {
-	case r.op.Phase == phaseHooks: // it was cancelled
+	case r.op.Phase == plan.PhaseHooks: // it was cancelled
 		r.writes.unhook = append(r.writes.unhook, stackEvaluation(r.op))
 		return false, nil
-	case r.op.Phase != phaseValidate, len(r.prepared.hooks) == 0, stackPoints[r.op.Kind] == "":
+	case r.op.Phase != plan.PhaseValidate, len(r.prepared.hooks) == 0, stackPoints[r.op.Kind] == "":
 		return false, nil
 	}
 	target := hook.Target{
@@ -126,7 +126,7 @@ func (r *run) hookStack(ctx context.Context, tx *store.Tx) (bool, error) {
 	}
 	v.Caller.AccessKeyID = r.op.Caller
 	r.writes.evaluate = append(r.writes.evaluate, v)
-	r.op.Phase = phaseHooks
+	r.op.Phase = plan.PhaseHooks
 	return true, nil
 }
 
@@ -192,7 +192,7 @@ func hookDetails(result *hook.Result) store.JSON[eventDetails] {
 // resource that they stop.
 func (e *Engine) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
 	s, err := store.Find[stepRow](ctx, tx, "id = ?", outcome.Key)
-	if err != nil || s == nil || s.CallID != outcome.ID || s.State != stepRunning || s.Reason != reasonHooks {
+	if err != nil || s == nil || s.CallID != outcome.ID || s.State != plan.StepRunning || s.Reason != reasonHooks {
 		return false, err // the step is over
 	}
 	op, err := store.Find[operationRow](ctx, tx, "id = ?", s.OperationID)
@@ -246,7 +246,7 @@ func (f ownerFunc) Hooked(ctx context.Context, tx *store.Tx, outcome hook.Outcom
 // stackHooked continues the operation of a stack, or ends it with the reason.
 func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Outcome) (bool, error) {
 	op, err := store.Find[operationRow](ctx, tx, "id = ?", outcome.Key)
-	if err != nil || op == nil || op.Phase != phaseHooks {
+	if err != nil || op == nil || op.Phase != plan.PhaseHooks {
 		return false, err
 	}
 	s, err := store.Find[stackRow](ctx, tx, "id = ?", op.StackID)
@@ -262,7 +262,7 @@ func (e *Engine) stackHooked(ctx context.Context, tx *store.Tx, outcome hook.Out
 		options.HooksFailed = hook.FailedReason(outcome.Failed)
 		op.Options = store.JSONOf(options)
 	}
-	op.Phase = phaseHooked
+	op.Phase = plan.PhaseHooked
 	if err := store.Swap(ctx, tx, op, &op.RowVersion); err != nil {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/hook"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 // A setPayload is the document that hooks on change sets fetch.
@@ -108,7 +109,7 @@ func (e *Engine) writeHookFailures(ctx context.Context, tx *store.Tx, c *changeS
 		return err
 	}
 	op := &operationRow{
-		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: phaseEnd, ClientToken: c.ClientToken,
+		ID: e.newID(), StackID: s.ID, Kind: types.OperationTypeCreateChangeset, Status: string(opFailed), Phase: plan.PhaseEnd, ClientToken: c.ClientToken,
 		DeploymentID: c.DeploymentID, ChangeSetID: c.ARN, StartedAt: c.CreatedAt, EndedAt: e.now(), RowVersion: 1,
 	}
 	if err := store.Insert(ctx, tx, op); err != nil {

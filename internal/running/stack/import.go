@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -177,14 +176,7 @@ func (e *Engine) checkImportRequest(ctx context.Context, s *stackRow, row *deplo
 
 // planImport makes the plan of an IMPORT change set, without a look at the resources.
 func (e *Engine) planImport(ctx context.Context, s *stackRow, input planInput, options changeSetOptions) (*plan.Plan, error) {
-	find := func(name string) (*operation.Type, error) {
-		typ, err := e.findType(ctx, s.caller(), name)
-		var unknown *operation.UnknownTypeError
-		if errors.As(err, &unknown) {
-			return nil, nil
-		}
-		return typ, err
-	}
+	find := func(name string) (*operation.Type, error) { return e.findType(ctx, s.caller(), name) }
 	if err := checkImport(options.Import, input.Next, input, find); err != nil {
 		return nil, err
 	}
@@ -194,7 +186,7 @@ func (e *Engine) planImport(ctx context.Context, s *stackRow, input planInput, o
 	}
 	planned, err := plan.New(input.Input)
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	var changed []string
 	if options.RoleARN != "" && s.DeploymentID != "" && options.RoleARN != s.RoleARN {
@@ -374,7 +366,7 @@ func (e *Engine) existingOf(ctx context.Context, s *stackRow, input planInput, r
 		}
 		policy, err := input.Next.Scope.DeletionPolicy(r)
 		if err != nil {
-			return nil, refusedTemplate(err)
+			return nil, RefusedTemplate(err)
 		}
 		retained := policy == "Retain" || policy == "RetainExceptOnCreate"
 		return &existing{r.LogicalID, identifier, named, retained}, nil

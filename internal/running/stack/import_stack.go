@@ -70,7 +70,7 @@ func (e *Engine) stackToNest(ctx context.Context, s *stackRow, input planInput, 
 func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input planInput, c *plan.Change) (string, error) {
 	value, err := input.Next.Scope.Properties(input.Next.Resource(c.LogicalID), plan.Known{Resources: input.Resources, Outside: input.References})
 	if err != nil {
-		return "", refusedTemplate(err)
+		return "", RefusedTemplate(err)
 	}
 	properties, _ := value.(map[string]any)
 	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", child.DeploymentID)
@@ -78,7 +78,7 @@ func (e *Engine) nestsAsIs(ctx context.Context, s, child *stackRow, input planIn
 		return "", err
 	}
 	nested := nestedInput(operation.Request{Desired: properties}, nil)
-	body, err := e.source(ctx, s.caller(), nil, nested.URL)
+	body, err := e.TemplateText(ctx, s.caller(), nil, nested.URL)
 	if err != nil {
 		return "", err
 	}

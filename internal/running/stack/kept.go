@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
 // kept has what this node read of the operations that it advances: a wake-up reads only what has moved since. Nothing
@@ -86,20 +87,24 @@ func (r *run) note() {
 // decides reports whether there may be more to do than to take note of steps that moved: steps start
 // or wait for signals, or the stage ends.
 func (r *run) decides() bool {
-	if r.op.Cancelled || r.op.Phase == phaseValidate || r.op.Phase == phaseHooks || r.op.Phase == phaseHooked {
+	if r.op.Cancelled || r.op.Phase == plan.PhaseValidate || r.op.Phase == plan.PhaseHooks || r.op.Phase == plan.PhaseHooked {
 		return true
 	}
 	for _, s := range r.steps {
-		if s.Action == actionSignal && s.State == stepRunning {
+		if s.Action == plan.Signal && s.State == plan.StepRunning {
 			return true
 		}
 	}
-	v := decide(r.nodes(), r.brake(r.late()))
+	v := plan.Advance(r.nodes(), r.brake(r.late()))
 	return len(v.Start) > 0 || v.Ended
 }
 
+// readAll reads the steps of the phase, with those of earlier operations that were cancelled and still run: an operation that
+// can never succeed ends without them.
 func (r *run) readAll(ctx context.Context, tx *store.Tx) error {
-	steps, err := store.FindAll[stepRow](ctx, tx, "stage, logical_id, cleanup_id", "operation_id = ? AND stage IN (?, ?)", r.op.ID, r.op.Phase, phaseStopping)
+	steps, err := store.FindAll[stepRow](ctx, tx, "stage, logical_id, cleanup_id",
+		"operation_id = ? AND stage IN (?, ?) OR state = ? AND operation_id IN (SELECT id FROM stack_operations WHERE stack_id = ? AND id <> ?)",
+		r.op.ID, r.op.Phase, plan.PhaseStopping, plan.StepCancelled, r.op.StackID, r.op.ID)
 	if err != nil {
 		return err
 	}
@@ -131,13 +136,13 @@ func (r *run) readChanged(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	var ids, cleanup []string
-	leftovers := r.options.ForceRollback // of steps that made something and then failed
+	leftovers := false // of steps that made something and then failed
 	for i := range changed {
-		if changed[i].Stage != r.op.Phase && changed[i].Stage != phaseStopping {
+		if changed[i].Stage != r.op.Phase && changed[i].Stage != plan.PhaseStopping {
 			continue
 		}
 		r.gotStep(&changed[i])
-		leftovers = leftovers || changed[i].State == stepFailed || changed[i].State == stepStopped
+		leftovers = leftovers || changed[i].Plan.Get().Forced || changed[i].State == plan.StepFailed || changed[i].State == plan.StepStopped
 		if changed[i].CleanupID != "" {
 			cleanup = append(cleanup, changed[i].CleanupID)
 		} else {

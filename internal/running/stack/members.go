@@ -106,11 +106,6 @@ type Draft struct {
 	row *deploymentRow
 }
 
-// TemplateText reads the template that a request has or names, as it is.
-func (e *Engine) TemplateText(ctx context.Context, caller awswire.Caller, body, url *string) (string, error) {
-	return e.source(ctx, caller, body, url)
-}
-
 // NewDraft is a template that a stack is to have, which nothing has read yet.
 func (e *Engine) NewDraft(m *Member, text string, at store.Time) *Draft {
 	row := &deploymentRow{ID: e.newID(), StackID: m.ID, Original: text, CreatedAt: at}
@@ -138,7 +133,7 @@ func (e *Engine) AcceptDraft(ctx context.Context, m *Member, id string) (*Draft,
 	}
 	parsed, err := template.Parse("", []byte(stored.Original), template.ParseOptions{})
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	in := deploymentInput{
 		Body: &stored.Original, Previous: previous,

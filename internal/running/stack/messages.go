@@ -184,9 +184,9 @@ func refuse(id string, args ...any) *awswire.Error {
 	return awswire.Errorf(code, status, r.text, args...)
 }
 
-// refusedTemplate converts the errors of a template to the answer of the service, which
+// RefusedTemplate converts the errors of a template to the answer of the service, which
 // contains the first one. Other errors are not changed.
-func refusedTemplate(err error) error {
+func RefusedTemplate(err error) error {
 	if found := template.Refused(err); len(found) > 0 {
 		return awswire.Errorf(found[0].Code, http.StatusBadRequest, "%s", found[0].Message)
 	}

@@ -50,7 +50,7 @@ func (e *Engine) hasModule(ctx context.Context, caller awswire.Caller, typeName 
 // preprocessError is the refusal of a template after it was accepted. That of one with modules
 // says at which stage it was found.
 func preprocessError(row *deploymentRow, err error) error {
-	err = refusedTemplate(err)
+	err = RefusedTemplate(err)
 	var refused *awswire.Error
 	if row.Processed != "" || !errors.As(err, &refused) {
 		return err

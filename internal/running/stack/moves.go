@@ -8,6 +8,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -118,7 +119,7 @@ func (v *mover) status(reason string, statuses ...types.StackStatus) {
 
 // end ends the operation.
 func (v *mover) end(status types.BeaconStackOperationStatus) {
-	v.op.Status, v.op.EndedAt, v.op.Phase = string(status), v.now, phaseEnd
+	v.op.Status, v.op.EndedAt, v.op.Phase = string(status), v.now, plan.PhaseEnd
 	v.stack.OperationID = ""
 }
 

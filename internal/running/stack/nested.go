@@ -404,7 +404,7 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 	if err := e.checkNesting(ctx, parent, s, settings.Resources); err != nil {
 		return err
 	}
-	options.Parent, options.Before = parent.OperationID, previous.ID
+	options.Parent = parent.OperationID
 	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
 		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
 		if err != nil || current == nil {
@@ -425,117 +425,6 @@ func (e *Engine) updateNested(ctx context.Context, request operation.Request, s 
 		_, err = e.begin(ctx, tx, current, begin)
 		return err
 	})
-}
-
-// revertNested takes a nested stack that was updated back to what it had before the update of
-// its parent.
-func (e *Engine) revertNested(ctx context.Context, request operation.Request, s, parent *stackRow) error {
-	settings, options, err := e.inherited(ctx, parent)
-	if err != nil {
-		return err
-	}
-	options.Backward, options.OnFailure = true, types.OnFailureRollback
-	row, err := e.deploymentBefore(ctx, s, parent)
-	if err != nil {
-		return err
-	}
-	if row.ID == s.DeploymentID {
-		return refuse("no-updates") // it was not updated, or has rolled itself back
-	}
-	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
-		if err != nil || current == nil {
-			return err
-		}
-		if inProgress(current.Status) {
-			return refuse("state", current.ARN, current.Status)
-		}
-		current.UpdatedAt, current.ChangeSetID = e.now(), ""
-		_, err = e.begin(ctx, tx, current, beginInput{
-			kind: types.OperationTypeRollback, status: types.StackStatusUpdateRollbackInProgress, deployment: row,
-			options: options, settings: settings, token: request.Token, caller: request.Caller,
-		})
-		return err
-	})
-}
-
-// deploymentBefore is the deployment that a nested stack had before the operation that its
-// parent undoes: the current one if that has not updated it.
-func (e *Engine) deploymentBefore(ctx context.Context, s, parent *stackRow) (*deploymentRow, error) {
-	op, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
-	if err != nil {
-		return nil, err
-	}
-	updates, err := store.FindAll[operationRow](ctx, e.store.Read(), "started_at DESC", "stack_id = ? AND kind = ?", s.ID, types.OperationTypeUpdateStack)
-	if err != nil {
-		return nil, err
-	}
-	id := s.DeploymentID
-	for i := range updates { // all, and not the last one: a clock that was set back has them in another order
-		if done := updates[i].Options.Get(); op != nil && done.Parent != "" && done.Parent == op.Options.Get().Undoes {
-			id = done.Before
-			break
-		}
-	}
-	row, err := store.Find[deploymentRow](ctx, e.store.Read(), "id = ?", id)
-	if err == nil && row == nil {
-		err = fmt.Errorf("the deployment %s of %s does not exist", id, s.ARN)
-	}
-	return row, err
-}
-
-// rolledBack reports whether the nested stack was rolled back by this call, and that has
-// succeeded: the stack is as its parent wants it.
-func (e *Engine) rolledBack(ctx context.Context, request operation.Request, s *stackRow) (bool, error) {
-	if !request.Rollback || s.Status != types.StackStatusUpdateRollbackComplete {
-		return false, nil
-	}
-	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind IN (?, ?)", s.ID, request.Token,
-		types.OperationTypeContinueRollback, types.OperationTypeRollback)
-	return op != nil && op.Status == string(opSucceeded), err
-}
-
-// continueNested continues the rollback of a nested stack that has failed, when that of its
-// parent is continued. What the parent is to skip of it is named by its name.
-func (e *Engine) continueNested(ctx context.Context, request operation.Request, s *stackRow) (operation.Progress, error) {
-	parent, err := store.Find[stackRow](ctx, e.store.Read(), "arn = ?", request.StackID)
-	if err != nil || parent == nil {
-		return operation.Progress{}, err
-	}
-	running, err := store.Find[operationRow](ctx, e.store.Read(), "id = ?", parent.OperationID)
-	if err != nil || running == nil {
-		return operation.Progress{}, err
-	}
-	if running.Kind != types.OperationTypeContinueRollback {
-		return e.nestedProgress(ctx, request, s)
-	}
-	asked := running.Options.Get()
-	options := operationOptions{ForceRollback: asked.ForceRollback, Mode: asked.Mode}
-	for _, id := range asked.SkipResources {
-		if below, own := strings.CutPrefix(id, s.Name+"."); own {
-			options.SkipResources = append(options.SkipResources, below)
-		} else if strings.Contains(id, ".") {
-			options.SkipResources = append(options.SkipResources, id) // of a stack further down
-		}
-	}
-	err = e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		current, err := store.Find[stackRow](ctx, tx, "id = ?", s.ID)
-		if err != nil || current == nil || current.Status != types.StackStatusUpdateRollbackFailed {
-			return err
-		}
-		_, err = e.begin(ctx, tx, current, beginInput{
-			kind: types.OperationTypeContinueRollback, status: types.StackStatusUpdateRollbackInProgress, options: options,
-			token: request.Token, caller: request.Caller,
-		})
-		return err
-	})
-	if err != nil {
-		return operation.Progress{}, err
-	}
-	if s, err = store.Find[stackRow](ctx, e.store.Read(), "id = ?", s.ID); err != nil || s == nil {
-		return operation.Progress{}, err
-	}
-	return e.nestedProgress(ctx, request, s)
 }
 
 func (e *Engine) deleteNested(ctx context.Context, request operation.Request, s *stackRow) error {

@@ -25,10 +25,10 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 		if err := ctx.Err(); err != nil {
 			return time.Time{}, err
 		}
-		if r.op.Phase == phaseHooks && !r.op.Cancelled {
+		if r.op.Phase == plan.PhaseHooks && !r.op.Cancelled {
 			break // for the hooks on the stack
 		}
-		if r.op.Phase == phaseValidate || r.op.Phase == phaseHooks || r.op.Phase == phaseHooked {
+		if r.op.Phase == plan.PhaseValidate || r.op.Phase == plan.PhaseHooks || r.op.Phase == plan.PhaseHooked {
 			if err := r.begin(ctx, tx); err != nil {
 				return time.Time{}, err
 			}
@@ -40,7 +40,7 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 		}
 		r.cancelWaits()
 		late := r.late()
-		v := decide(r.nodes(), r.brake(late))
+		v := plan.Advance(r.nodes(), r.brake(late))
 		for _, key := range v.Start {
 			if err := r.start(ctx, tx, r.steps[key]); err != nil {
 				return time.Time{}, err
@@ -56,7 +56,7 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	if r.stack.OperationID != "" && r.op.Phase == phaseMain && !r.op.Deadline.IsZero() && (waits.IsZero() || r.op.Deadline.Before(waits)) {
+	if r.stack.OperationID != "" && r.op.Phase == plan.PhaseMain && !r.op.Deadline.IsZero() && (waits.IsZero() || r.op.Deadline.Before(waits)) {
 		waits = r.op.Deadline.Time
 	}
 	return waits, nil
@@ -64,80 +64,80 @@ func (r *run) proceed(ctx context.Context, tx *store.Tx) (time.Time, error) {
 
 // late reports whether the time of the operation is up.
 func (r *run) late() bool {
-	return !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == phaseMain
+	return !r.op.Deadline.IsZero() && !r.now.Before(r.op.Deadline.Time) && r.op.Phase == plan.PhaseMain
 }
 
 // nodes are the steps of the stage, with those of an earlier one that still run.
-func (r *run) nodes() []node {
-	out := make([]node, 0, len(r.order))
+func (r *run) nodes() []plan.Node {
+	out := make([]plan.Node, 0, len(r.order))
 	for _, key := range r.order {
 		s := r.steps[key]
 		state := s.State
-		if state == stepFailed && r.options.ForceDelete {
-			state = stepDone // the stack is deleted in any case
+		if state == plan.StepFailed && r.options.ForceDelete {
+			state = plan.StepDone // the stack is deleted in any case
 		}
-		out = append(out, node{Key: key, After: s.Plan.Get().After, State: state})
+		out = append(out, plan.Node{Key: key, After: s.Plan.Get().After, State: state})
 	}
 	return out
 }
 
 // brake returns how the stage continues.
-func (r *run) brake(late bool) brake {
+func (r *run) brake(late bool) plan.Brake {
 	rollsBack := r.options.OnFailure != types.OnFailureDoNothing
 	switch {
-	case r.op.Phase != phaseMain, r.options.Backward:
-		return keepOn
+	case r.op.Phase != plan.PhaseMain, r.options.Backward:
+		return plan.KeepOn
 	case late && rollsBack, r.op.Cancelled && r.op.Kind == types.OperationTypeCreateStack:
-		return halted
+		return plan.Halted
 	case late, r.op.Cancelled:
-		return stopping
+		return plan.Drain
 	case rollsBack:
-		return halt
+		return plan.Halt
 	}
-	return keepOn
+	return plan.KeepOn
 }
 
 // endStage moves the operation on from a stage that ended.
-func (r *run) endStage(ctx context.Context, tx *store.Tx, v verdict, late bool) error {
+func (r *run) endStage(ctx context.Context, tx *store.Tx, v plan.Verdict, late bool) error {
 	for _, key := range v.Skip {
-		r.setState(r.steps[key], stepSkipped)
+		r.setState(r.steps[key], plan.StepSkipped)
 	}
 	for _, key := range v.Cancel {
 		r.cancelStep(r.steps[key])
 	}
-	how, reason := succeeded, ""
+	how, reason := plan.Succeeded, ""
 	switch {
 	case late && len(v.Failed) == 0:
-		how, reason = failed, reasonTimeout
-	case r.op.Cancelled && r.op.Phase == phaseMain && len(v.Failed) == 0:
-		how, reason = failed, r.stoppedReason()
+		how, reason = plan.Failed, reasonTimeout
+	case r.op.Cancelled && r.op.Phase == plan.PhaseMain && len(v.Failed) == 0:
+		how, reason = plan.Failed, r.stoppedReason()
 	case len(v.Failed) > 0:
-		how, reason = failed, r.failure()
-	case r.op.Phase == phaseMain:
+		how, reason = plan.Failed, r.failure()
+	case r.op.Phase == plan.PhaseMain:
 		problem, err := r.commitOutputs(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if problem != "" {
-			how, reason = failed, strings.TrimSuffix(problem, ".")+r.requested()
+			how, reason = plan.Failed, strings.TrimSuffix(problem, ".")+r.requested()
 		}
 	}
-	if r.op.Phase == phaseMain && how == failed {
+	if r.op.Phase == plan.PhaseMain && how == plan.Failed {
 		how = r.failing()
 	}
 	return r.follow(ctx, tx, how, reason)
 }
 
 // failing is the outcome of a deployment that failed.
-func (r *run) failing() outcome {
+func (r *run) failing() plan.Outcome {
 	switch {
 	case r.op.Cancelled && r.op.Kind == types.OperationTypeUpdateStack: // rolls back whatever the options are
 	case r.options.OnFailure == types.OnFailureDoNothing:
-		return preserved
+		return plan.Preserved
 	case r.options.OnFailure == types.OnFailureDelete:
-		return deleting
+		return plan.Deleting
 	}
-	return failed
+	return plan.Failed
 }
 
 // stoppedReason is why a canceled operation rolls back.
@@ -167,7 +167,7 @@ func (r *run) failure() string {
 	failed := map[string][]string{}
 	for _, key := range r.order {
 		s := r.steps[key]
-		if s.State != stepFailed && s.State != stepCancelled {
+		if s.State != plan.StepFailed && s.State != plan.StepCancelled {
 			continue
 		}
 		verb := "update"
@@ -189,7 +189,7 @@ func (r *run) failure() string {
 		}
 	}
 	text := strings.Join(parts, ". ")
-	if r.op.Phase == phaseMain && r.op.Kind == types.OperationTypeCreateStack {
+	if r.op.Phase == plan.PhaseMain && r.op.Kind == types.OperationTypeCreateStack {
 		return text + r.requested()
 	}
 	return text + ". "
@@ -204,12 +204,12 @@ func (r *run) cancelStep(s *stepRow) {
 	switch {
 	case s.Reason == reasonHooks:
 		r.writes.unhook = append(r.writes.unhook, s.CallID)
-		r.setState(s, stepStopped) // nothing was called
+		r.setState(s, plan.StepStopped) // nothing was called
 	case s.CallID != "":
 		r.writes.cancel = append(r.writes.cancel, s.CallID)
-		r.setState(s, stepCancelled)
+		r.setState(s, plan.StepCancelled)
 	default:
-		r.setState(s, stepStopped)
+		r.setState(s, plan.StepStopped)
 	}
 }
 
@@ -219,51 +219,51 @@ var reasonsCancelled = map[*statuses]string{creates: reasonCreateCancelled, impo
 // cancelWaits ends steps that only wait for signals when an update was canceled: other steps
 // finish, but a wait may last for hours.
 func (r *run) cancelWaits() {
-	if !r.op.Cancelled || r.op.Phase != phaseMain {
+	if !r.op.Cancelled || r.op.Phase != plan.PhaseMain {
 		return
 	}
 	for _, key := range r.order {
 		s := r.steps[key]
 		x := r.resources[s.LogicalID]
-		if s.State == stepRunning && (s.Action == actionSignal || s.Action == plan.Create && x != nil && natureOf(x.Type).waits) {
+		if s.State == plan.StepRunning && (s.Action == plan.Signal || s.Action == plan.Create && x != nil && natureOf(x.Type).waits) {
 			r.cancelStep(s)
 		}
 	}
 }
 
 // follow makes the transition after a stage.
-func (r *run) follow(ctx context.Context, tx *store.Tx, how outcome, reason string) error {
-	t, ok := following(r.op.Kind, r.stack.Status, r.op.Phase, how)
+func (r *run) follow(ctx context.Context, tx *store.Tx, how plan.Outcome, reason string) error {
+	t, ok := plan.Following(r.op.Kind, r.stack.Status, r.op.Phase, how)
 	if !ok {
 		return fmt.Errorf("no transition from %s %s %s %s", r.op.Kind, r.stack.Status, r.op.Phase, how)
 	}
-	if t.status == types.StackStatusUpdateRollbackInProgress && r.stack.StableDeploymentID == "" {
-		t.status = types.StackStatusRollbackInProgress // there is nothing to go back to
+	if t.Status == types.StackStatusUpdateRollbackInProgress && r.stack.StableDeploymentID == "" {
+		t.Status = types.StackStatusRollbackInProgress // there is nothing to go back to
 	}
-	if how == succeeded || t.status == types.StackStatusUpdateComplete || t.status == types.StackStatusUpdateRollbackComplete {
+	if how == plan.Succeeded || t.Status == types.StackStatusUpdateComplete || t.Status == types.StackStatusUpdateRollbackComplete {
 		reason = ""
 	}
 	r.leave(how)
-	if t.ended != "" && t.next != phaseEnd {
+	if t.Ended != "" && t.Next != plan.PhaseEnd {
 		r.beginRollback(t)
 	}
-	r.setStatus(t.status, reason)
-	if t.next == phaseEnd {
+	r.setStatus(t.Status, reason)
+	if t.Next == plan.PhaseEnd {
 		return r.end(ctx, tx, t)
 	}
-	r.enter(t.next)
+	r.enter(t.Next)
 	return nil
 }
 
 // leave does what the end of a stage means for the rows.
-func (r *run) leave(how outcome) {
-	if how != succeeded {
+func (r *run) leave(how plan.Outcome) {
+	if how != plan.Succeeded {
 		return
 	}
 	switch r.op.Phase {
-	case phaseMain:
+	case plan.PhaseMain:
 		r.settle()
-	case phaseRollback:
+	case plan.PhaseRollback:
 		if r.stack.Status == types.StackStatusUpdateRollbackInProgress || r.stack.Status == types.StackStatusImportRollbackInProgress {
 			r.stack.DeploymentID = r.stack.StableDeploymentID
 		}
@@ -286,9 +286,9 @@ func (r *run) settle() {
 }
 
 // beginRollback ends the operation and starts the one that rolls it back.
-func (r *run) beginRollback(t transition) {
+func (r *run) beginRollback(t plan.Transition) {
 	old := r.op
-	old.Status, old.EndedAt, old.Phase = string(t.ended), r.now, phaseEnd
+	old.Status, old.EndedAt, old.Phase = string(t.Ended), r.now, plan.PhaseEnd
 	if r.writes.begun {
 		// An operation that starts and ends in one transaction is written once.
 		r.writes.after = append(r.writes.after, func(ctx context.Context, tx *store.Tx) error {
@@ -299,11 +299,11 @@ func (r *run) beginRollback(t transition) {
 	}
 	r.options.Undoes = old.ID
 	kind := types.OperationTypeRollback
-	if t.next == phaseDelete {
+	if t.Next == plan.PhaseDelete {
 		kind = types.OperationTypeDeleteStack
 	}
 	r.op = &operationRow{
-		ID: r.engine.newID(), StackID: old.StackID, Kind: kind, Status: string(opRunning), Phase: t.next, ClientToken: old.ClientToken,
+		ID: r.engine.newID(), StackID: old.StackID, Kind: kind, Status: string(opRunning), Phase: t.Next, ClientToken: old.ClientToken,
 		Options: store.JSONOf(r.options), DeploymentID: old.DeploymentID, Caller: old.Caller, StartedAt: r.now, RowVersion: 1,
 	}
 	r.writes.begun, r.stack.OperationID = true, r.op.ID
@@ -328,11 +328,11 @@ func latest(before []types.OperationEntry, op *operationRow) []types.OperationEn
 }
 
 // end ends the operation.
-func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
-	r.op.Status, r.op.EndedAt, r.op.Phase = string(t.ended), r.now, phaseEnd
+func (r *run) end(ctx context.Context, tx *store.Tx, t plan.Transition) error {
+	r.op.Status, r.op.EndedAt, r.op.Phase = string(t.Ended), r.now, plan.PhaseEnd
 	r.stack.OperationID = ""
 	changeSet := r.stack.ChangeSetID
-	switch t.status {
+	switch t.Status {
 	case types.StackStatusDeleteComplete:
 		if err := r.deleteStack(ctx, tx); err != nil {
 			return err
@@ -355,7 +355,7 @@ func (r *run) end(ctx context.Context, tx *store.Tx, t transition) error {
 // forgetSteps deletes the steps of the operation: its events show what happened.
 func (r *run) forgetSteps() {
 	for _, s := range r.steps {
-		if s.State.active() {
+		if s.State.Active() {
 			return // a cancelled one still has its operation: preserved stacks
 		}
 	}
@@ -374,24 +374,13 @@ func (r *run) deleteStack(ctx context.Context, tx *store.Tx) error {
 }
 
 // enter starts a stage with the steps that are planned for it.
-func (r *run) enter(next phase) {
+func (r *run) enter(next plan.Phase) {
 	r.op.Phase = next
 	r.keepStopping()
-	var steps []plan.Step
-	switch next {
-	case phaseMain:
+	if next == plan.PhaseMain {
 		r.replaceUndeleted()
-		steps = r.have().Main(r.request())
-	case phaseRollback:
-		steps = r.have().Rollback(r.request())
-	case phaseCleanup:
-		steps = r.have().Cleanup(r.request())
-	case phaseRollbackCleanup:
-		steps = r.have().RollbackCleanup(r.request())
-	case phaseDelete:
-		steps = r.have().Deletion(r.request())
 	}
-	for _, s := range steps {
+	for _, s := range r.have().Steps(next, r.request()) {
 		r.step(s)
 	}
 }
@@ -411,7 +400,7 @@ func (r *run) have() plan.Have {
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.cleanup)) {
 		c := r.cleanup[id]
-		have.Leftovers = append(have.Leftovers, plan.Leftover{ID: id, LogicalID: c.LogicalID, DependsOn: c.DependsOn.Get(), Policy: c.Policy})
+		have.Leftovers = append(have.Leftovers, plan.Leftover{ID: id, LogicalID: c.LogicalID, Type: c.Type, DependsOn: c.DependsOn.Get(), Policy: c.Policy})
 	}
 	return have
 }
@@ -420,14 +409,15 @@ func (r *run) have() plan.Have {
 func (r *run) request() plan.Request {
 	o := &r.options
 	request := plan.Request{
-		Next: r.next, Planned: r.prepared.main, Import: o.Import, OnlyImport: r.op.Kind == opImport, Children: o.Nested, ChildrenPlanned: o.NestedPlanned,
+		Next: r.next, Planned: r.prepared.main, Import: o.Import, OnlyImport: r.op.Kind == plan.ImportOperation, Children: o.Nested, ChildrenPlanned: o.NestedPlanned,
 		Retain: o.RetainResources, RetainExceptOnCreate: o.RetainExceptOnCreate, Undoes: o.OnFailure == types.OnFailureDelete,
+		Backward: o.Backward, Force: o.ForceRollback, Express: o.Mode == types.DeploymentConfigModeExpress,
 		Creates: r.stack.Status == types.StackStatusRollbackInProgress, Imports: r.stack.Status == types.StackStatusImportRollbackInProgress,
 	}
 	if o.OnFailure == types.OnFailureDoNothing {
 		request.NoReplacement = reasonNoReplacement
 	}
-	if o.Backward {
+	if request.Backward {
 		request.Skip = o.SkipResources
 	} else if text := cmp.Or(o.PolicyDuringUpdate, r.stack.Policy); text != "" {
 		request.Policy, _ = plan.ParsePolicy(text) // what is kept was parsed before
@@ -451,8 +441,8 @@ func (r *run) keepStopping() {
 	steps, order := r.steps, r.order
 	r.steps, r.order = map[string]*stepRow{}, nil
 	for _, key := range order {
-		if s := steps[key]; s.State == stepCancelled {
-			s.Stage, s.OperationID = phaseStopping, r.op.ID
+		if s := steps[key]; s.State == plan.StepCancelled {
+			s.Stage, s.OperationID = plan.PhaseStopping, r.op.ID
 			r.addStep(s)
 		}
 	}
@@ -465,7 +455,7 @@ func (r *run) step(planned plan.Step) {
 	}
 	r.addStep(&stepRow{
 		ID: r.engine.newID(), OperationID: r.op.ID, Stage: r.op.Phase, LogicalID: planned.LogicalID, CleanupID: planned.CleanupID,
-		Plan: store.JSONOf(planned), Action: planned.Action, State: stepWaiting, Seen: true,
+		Plan: store.JSONOf(planned), Action: planned.Action, State: plan.StepWaiting, Seen: true,
 	})
 	if planned.Rebound {
 		x := r.resources[planned.LogicalID]

@@ -109,12 +109,11 @@ func (e *Engine) prepareTypes(ctx context.Context, s *stackRow, p *prepared) err
 	}
 	for name := range names {
 		found, err := e.findType(ctx, s.caller(), name)
-		var unknown *operation.UnknownTypeError
 		switch {
-		case errors.As(err, &unknown):
-			p.unknown[name] = "Template format error: Unrecognized resource types: " + bracketed([]string{name})
 		case err != nil:
 			return fmt.Errorf("find the type %s: %w", name, err)
+		case found == nil:
+			p.unknown[name] = "Template format error: Unrecognized resource types: " + bracketed([]string{name})
 		default:
 			p.types[name] = found
 		}

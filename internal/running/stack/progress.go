@@ -93,23 +93,21 @@ func (p *progress) note() {
 	switch {
 	case p.cleanup[s.CleanupID] == nil && p.resource == nil:
 		p.done(s)
-	case s.State == stepCancelled && p.resource != nil:
+	case s.State == plan.StepCancelled && p.resource != nil:
 		p.noteStopped(ended, gone)
-	case !report.Terminal() && (s.Action == plan.Delete || s.Action == plan.Remake || s.Action == actionUnmake):
+	case !report.Terminal() && (s.Action == plan.Delete || s.Action == plan.Remake || s.Action == plan.Unmake):
 	case s.Action == plan.Delete && gone:
 		p.deleted()
 	case s.Action == plan.Delete:
 		p.turn(s, fails, p.reason())
 	case s.Action == plan.Remake && gone:
-		p.turn(s, removed, "")
-		p.noteGone()
+		p.noteRemoved()
 		p.again(s, plan.Replace, reasonGone)
-	case s.Action == actionUnmake && gone:
-		p.turn(s, removed, "")
-		p.noteUnmade()
+	case s.Action == plan.Unmake && gone:
+		p.noteRemoved()
 		p.again(s, plan.Revert, reasonGone)
-	case s.Action == actionUnmake && p.forced():
-	case s.Action == plan.Remake, s.Action == actionUnmake:
+	case s.Action == plan.Unmake && p.forced():
+	case s.Action == plan.Remake, s.Action == plan.Unmake:
 		p.turn(s, fails, p.reason())
 	default:
 		p.noteIdentifier()
@@ -118,7 +116,7 @@ func (p *progress) note() {
 			p.succeed()
 		case ended:
 			p.fail()
-		case report.Configured && s.State == stepRunning && s.Action == plan.Create:
+		case report.Configured && s.State == plan.StepRunning && s.Action == plan.Create:
 			p.configured()
 		}
 	}
@@ -129,12 +127,12 @@ func (p *progress) note() {
 func (p *progress) deleted() {
 	s := p.step
 	if c := p.cleanup[s.CleanupID]; c != nil {
-		p.turn(s, succeeds, p.op.completion(c.Type))
+		p.turn(s, succeeds, s.completion())
 		delete(p.cleanup, c.ID)
 		return
 	}
-	p.turn(s, succeeds, p.op.completion(p.resource.Type))
-	if s.Stage == phaseCleanup || s.Stage == phaseRollbackCleanup {
+	p.turn(s, succeeds, s.completion())
+	if s.Stage == plan.PhaseCleanup || s.Stage == plan.PhaseRollbackCleanup {
 		p.drop(p.resource) // the stack continues to exist
 	}
 }
@@ -201,19 +199,19 @@ func (p *progress) succeed() {
 	if s.Action == plan.Import {
 		s.PhysicalID = x.PhysicalID
 		p.turn(s, succeeds, "")
-		p.again(s, actionTag, "") // the tags of the stack are put on it next
+		p.again(s, plan.Tag, "") // the tags of the stack are put on it next
 		s.PhysicalID = x.PhysicalID
 		return
 	}
-	signaled := after.Signals != nil && s.Action != plan.Update && s.Action != actionTag && s.Action != plan.Revert
+	signaled := after.Signals != nil && s.Action != plan.Update && s.Action != plan.Tag && s.Action != plan.Revert
 	switch {
 	case signaled && after.Signals.Simulated:
 		s.PhysicalID = x.PhysicalID
 		p.turn(s, succeeds, reasonSimulated)
 		return
 	case signaled:
-		s.Action, s.CallID, s.StartedAt = actionSignal, "", p.now
-		p.setState(s, stepRunning)
+		s.Action, s.CallID, s.StartedAt = plan.Signal, "", p.now
+		p.setState(s, plan.StepRunning)
 		return
 	}
 	p.complete()
@@ -222,16 +220,16 @@ func (p *progress) succeed() {
 // complete ends a step with the event of its success.
 func (p *progress) complete() {
 	s, x := p.step, p.resource
-	if s.Action == plan.Revert || s.Action == actionUnmake {
+	if s.Action == plan.Revert || s.Action == plan.Unmake {
 		x.Origin = store.JSON[origin]{}
 	}
 	s.PhysicalID = x.PhysicalID
-	p.turn(s, succeeds, p.op.completion(x.Type))
+	p.turn(s, succeeds, s.completion())
 }
 
-// completion is the reason of events that something is complete: none but in Express mode.
-func (op *operationRow) completion(typeName string) string {
-	if options := op.Options.Get(); options.express() && !natureOf(typeName).contains {
+// completion is the reason of events that a resource is complete: none but in Express mode.
+func (s *stepRow) completion() string {
+	if s.Plan.Get().Express {
 		return reasonExpress
 	}
 	return ""
@@ -239,14 +237,15 @@ func (op *operationRow) completion(typeName string) string {
 
 // fail ends a step whose operation failed.
 func (p *progress) fail() {
-	s, x, options := p.step, p.resource, p.op.Options.Get()
+	s, x, planned := p.step, p.resource, p.step.Plan.Get()
 	reason := p.reason()
 	if s.Action == plan.Update && p.state.Progress.ErrorCode == "NotUpdatable" && !p.state.Progress.Own {
-		if options.OnFailure != types.OnFailureDoNothing {
+		denied := planned.Denied[plan.Replace]
+		if denied == "" {
 			p.again(s, plan.Replace, "")
 			return
 		}
-		reason = reasonNoReplacement
+		reason = denied
 	}
 	switch s.Action {
 	case plan.Create:
@@ -257,17 +256,13 @@ func (p *progress) fail() {
 		x.PhysicalID = ""
 	case plan.Update:
 		p.attempted()
-		if options.Backward && p.forced() {
-			return
-		}
-	case plan.Revert:
-		if p.forced() {
-			return
-		}
+	}
+	if (s.Action == plan.Update || s.Action == plan.Revert) && p.forced() {
+		return
 	}
 	p.turn(s, fails, reason)
 	p.leftover()
-	if s.Action == plan.Create && options.Backward && options.ForceRollback && x.PhysicalID == "" {
+	if s.Action == plan.Create && planned.Forced && x.PhysicalID == "" {
 		p.drop(x) // the stack does without it
 		p.done(s)
 	}
@@ -275,7 +270,7 @@ func (p *progress) fail() {
 
 // forced ends a step of a rollback that ignores failures: the resource counts as rolled back.
 func (p *progress) forced() bool {
-	if !p.op.Options.Get().ForceRollback {
+	if !p.step.Plan.Get().Forced {
 		return false
 	}
 	old := p.step.Pending.Get()
@@ -292,7 +287,7 @@ func (p *progress) forced() bool {
 // express reports whether resources are complete as soon as they are configured. Those that
 // wait for signals, and stacks, are not.
 func (p *progress) express() bool {
-	return p.op.completion(p.resource.Type) != "" && p.step.Pending.Get().Signals == nil
+	return p.step.Plan.Get().Express && p.step.Pending.Get().Signals == nil
 }
 
 // attempted notes what an update tried that may have changed the resource.
@@ -333,7 +328,7 @@ func (p *progress) noteStopped(ended, gone bool) {
 	if !ended {
 		return
 	}
-	p.setState(s, stepStopped)
+	p.setState(s, plan.StepStopped)
 	switch s.Action {
 	case plan.Create:
 		x.PhysicalID = s.PhysicalID
@@ -342,27 +337,22 @@ func (p *progress) noteStopped(ended, gone bool) {
 		}
 	case plan.Update:
 		p.attempted()
-	case plan.Remake:
+	case plan.Remake, plan.Unmake:
 		if gone {
-			p.turn(s, removed, "")
-			p.noteGone()
-		}
-	case actionUnmake:
-		if gone {
-			p.turn(s, removed, "")
-			p.noteUnmade()
+			p.noteRemoved()
 		}
 	default:
 		p.leftover()
 	}
 }
 
-// noteUnmade notes that the successor of a resource was deleted, which is to be created again.
-func (p *progress) noteUnmade() {
-	p.resource.PhysicalID, p.resource.Model = "", object{}
-}
-
-// noteGone notes that the resource was deleted before its successor was created.
-func (p *progress) noteGone() {
+// noteRemoved notes that a resource was deleted before another one takes its place: its successor or, in a rollback, its
+// predecessor, which is created again.
+func (p *progress) noteRemoved() {
+	p.turn(p.step, removed, "")
+	if p.step.Action == plan.Unmake {
+		p.resource.PhysicalID, p.resource.Model = "", object{}
+		return
+	}
 	p.resource.setBefore(func(before *snapshot) { before.Gone = true })
 }

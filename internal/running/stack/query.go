@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/operation"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -281,7 +282,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
 // each resource waits for.
 func (e *Engine) addWaiting(ctx context.Context, op *operationRow, known map[string]declared, out []ResourceState) ([]ResourceState, error) {
-	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, phaseMain)
+	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND stage = ?", op.ID, plan.PhaseMain)
 	if err != nil {
 		return nil, err
 	}
@@ -314,8 +315,7 @@ func (e *Engine) markTypes(ctx context.Context, caller awswire.Caller, resources
 		typ, seen := known[x.Type]
 		if !seen && x.Type != "" {
 			var err error
-			var unknown *operation.UnknownTypeError
-			if typ, err = e.findType(ctx, caller, x.Type); err != nil && !errors.As(err, &unknown) {
+			if typ, err = e.findType(ctx, caller, x.Type); err != nil {
 				return err
 			}
 			known[x.Type] = typ

@@ -91,5 +91,5 @@ func refusedReference(err error) error {
 	if errors.As(err, &refused) {
 		return err
 	}
-	return refusedTemplate(err)
+	return RefusedTemplate(err)
 }

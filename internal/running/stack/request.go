@@ -44,8 +44,8 @@ type deploymentInput struct {
 	Expanded bool
 }
 
-// source reads the template of a request.
-func (e *Engine) source(ctx context.Context, caller awswire.Caller, body, url *string) (string, error) {
+// TemplateText reads the template that a request has or names, as it is.
+func (e *Engine) TemplateText(ctx context.Context, caller awswire.Caller, body, url *string) (string, error) {
 	switch {
 	case body != nil && url != nil:
 		return "", refuse("template-both")
@@ -62,6 +62,16 @@ func (e *Engine) source(ctx context.Context, caller awswire.Caller, body, url *s
 		return string(content), err
 	}
 	return "", refuse("template-required")
+}
+
+// ReadTemplate reads the template of a request, with the errors of CreateStack.
+func (e *Engine) ReadTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (string, *template.Template, error) {
+	text, err := e.TemplateText(ctx, caller, body, url)
+	if err != nil {
+		return "", nil, err
+	}
+	parsed, err := template.Parse("", []byte(text), template.ParseOptions{})
+	return text, parsed, RefusedTemplate(err)
 }
 
 // object fetches what a URL names.
@@ -148,7 +158,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	}
 	bound, err := parsed.Bind(ctx, template.BindInput{Supplied: given, Previous: in.previousParameters(), Store: parameterStore{e, caller}})
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	row.Parameters, row.Description = store.JSONOf(*bound), parsed.Description
 	if err := requireCapabilities(parsed, in); err != nil {
@@ -162,7 +172,7 @@ func (e *Engine) acceptDeployment(ctx context.Context, caller awswire.Caller, s 
 	if !parsed.NeedsExpansion() {
 		_, err = e.processDeployment(ctx, caller, s, row, in.ResourceTypes)
 	} else if !row.transforms {
-		err = refusedTemplate(parsed.UnknownTypes(e.knownTypes(ctx, caller)))
+		err = RefusedTemplate(parsed.UnknownTypes(e.knownTypes(ctx, caller)))
 	}
 	return row, err
 }
@@ -187,7 +197,7 @@ func (e *Engine) processDeployment(ctx context.Context, caller awswire.Caller, s
 		row.Resources = declaredOf(d)
 		err = d.Scope.Check(ctx)
 	}
-	return d, refusedTemplate(err)
+	return d, RefusedTemplate(err)
 }
 
 // expand runs the transforms of a template, unless it is processed already.
@@ -223,14 +233,14 @@ func (e *Engine) parse(ctx context.Context, caller awswire.Caller, in deployment
 			body, options = row.Original, template.ParseOptions{}
 		}
 		parsed, err := template.Parse("", []byte(body), options)
-		return parsed, refusedTemplate(err)
+		return parsed, RefusedTemplate(err)
 	}
 	var err error
-	if row.Original, err = e.source(ctx, caller, in.Body, in.URL); err != nil {
+	if row.Original, err = e.TemplateText(ctx, caller, in.Body, in.URL); err != nil {
 		return nil, err
 	}
 	parsed, err := template.Parse("", []byte(row.Original), template.ParseOptions{})
-	return parsed, refusedTemplate(err)
+	return parsed, RefusedTemplate(err)
 }
 
 func (in deploymentInput) previousParameters() *template.Parameters {
@@ -309,17 +319,21 @@ func (e *Engine) knownTypes(ctx context.Context, caller awswire.Caller) func(nam
 			known = e.hasModule(ctx, caller, name)
 		default:
 			typ, err := e.findType(ctx, caller, name)
-			var unknown *operation.UnknownTypeError
-			known = !errors.As(err, &unknown) && (typ == nil || typ.Provisionable())
+			known = err != nil || typ != nil && typ.Provisionable()
 		}
 		kept[name] = known
 		return known
 	}
 }
 
-// findType finds the default version of a type, which every operation uses.
+// findType finds the default version of a type, which every operation uses; nil for a type that does not exist.
 func (e *Engine) findType(ctx context.Context, caller awswire.Caller, name string) (*operation.Type, error) {
-	return e.config.Types.Type(ctx, caller, name, "")
+	typ, err := e.config.Types.Type(ctx, caller, name, "")
+	var unknown *operation.UnknownTypeError
+	if errors.As(err, &unknown) {
+		return nil, nil
+	}
+	return typ, err
 }
 
 // allowedTypes refuses resources of types that a request does not allow.
@@ -347,7 +361,7 @@ func requireCapabilities(t *template.Template, in deploymentInput) error {
 	if in.Expanded {
 		given = append(given, template.CapabilityAutoExpand)
 	}
-	return refusedTemplate(t.CheckCapabilities(given))
+	return RefusedTemplate(t.CheckCapabilities(given))
 }
 
 // requestHash is a fingerprint of a request, to find out whether a token was used for another one.

@@ -95,7 +95,7 @@ func statusesOf(s *stepRow, x *resourceRow) *statuses {
 		if !x.exists() {
 			return creates
 		}
-	case actionSignal:
+	case plan.Signal:
 		if x.fresh() {
 			return creates
 		}
@@ -124,20 +124,20 @@ const (
 type effect struct {
 	status   func(of *statuses) types.ResourceStatus // nil: the status and the reason of the resource stay
 	reason   bool                                    // the resource has the reason of the event
-	state    stepState                               // "": that of the step stays
+	state    plan.State                              // "": that of the step stays
 	shown    types.ResourceStatus                    // of the event, "": that of the resource
 	detailed types.DetailedStatus                    // of the event
 	random   bool                                    // the event has a random id, and no properties
 }
 
 var turns = map[turn]effect{
-	begins:     {status: func(of *statuses) types.ResourceStatus { return of.begun }, reason: true, state: stepRunning},
+	begins:     {status: func(of *statuses) types.ResourceStatus { return of.begun }, reason: true, state: plan.StepRunning},
 	reports:    {reason: true},
-	configured: {state: stepConfigured, detailed: types.DetailedStatusConfigurationComplete, random: true},
-	succeeds:   {status: func(of *statuses) types.ResourceStatus { return of.complete }, reason: true, state: stepDone},
-	fails:      {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: stepFailed},
-	cancelled:  {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: stepCancelled},
-	retains:    {status: func(of *statuses) types.ResourceStatus { return of.skipped }, reason: true, state: stepDone},
+	configured: {state: plan.StepConfigured, detailed: types.DetailedStatusConfigurationComplete, random: true},
+	succeeds:   {status: func(of *statuses) types.ResourceStatus { return of.complete }, reason: true, state: plan.StepDone},
+	fails:      {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: plan.StepFailed},
+	cancelled:  {status: func(of *statuses) types.ResourceStatus { return of.failed }, reason: true, state: plan.StepCancelled},
+	retains:    {status: func(of *statuses) types.ResourceStatus { return of.skipped }, reason: true, state: plan.StepDone},
 	removes:    {shown: types.ResourceStatusDeleteInProgress, random: true},
 	removed:    {shown: types.ResourceStatusDeleteComplete, random: true},
 	hooked:     {random: true},
@@ -181,20 +181,20 @@ func (m *machine) turnHooked(s *stepRow, how turn, reason string, details store.
 }
 
 // setState moves a step without an event.
-func (m *machine) setState(s *stepRow, state stepState) {
+func (m *machine) setState(s *stepRow, state plan.State) {
 	s.State, s.EndedAt = state, store.Time{}
-	if state == stepDone || state == stepFailed || state == stepStopped {
+	if state == plan.StepDone || state == plan.StepFailed || state == plan.StepStopped {
 		s.EndedAt = m.now
 	}
 }
 
 // done ends a step without an event.
-func (m *machine) done(s *stepRow) { m.setState(s, stepDone) }
+func (m *machine) done(s *stepRow) { m.setState(s, plan.StepDone) }
 
 // again has a step wait to do something else with its resource.
 func (m *machine) again(s *stepRow, what plan.Action, reason string) {
 	s.Action, s.Reason, s.CallID, s.PhysicalID = what, reason, "", ""
-	m.setState(s, stepWaiting)
+	m.setState(s, plan.StepWaiting)
 }
 
 // remember keeps the last stable state of a resource that is about to change.

@@ -210,20 +210,3 @@ func (e *Engine) ListStackResources(ctx context.Context, caller awswire.Caller, 
 	}
 	return out, nil
 }
-
-// protect sets the termination protection of a stack and of those nested in it.
-func (e *Engine) protect(ctx context.Context, id, arn string, on bool) error {
-	return e.store.Change(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := store.FindAll[stackRow](ctx, tx, "id", "id = ? OR root_id = ? AND live", id, arn)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			rows[i].Protected = on
-			if err := store.Swap(ctx, tx, &rows[i], &rows[i].RowVersion); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/operation"
+	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
@@ -23,7 +24,7 @@ func (e *Engine) Retries(ctx context.Context, caller awswire.Caller, name string
 	if err != nil {
 		return nil, err
 	}
-	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND state IN (?, ?) AND call_id <> ''", s.OperationID, stepRunning, stepConfigured)
+	steps, err := store.FindAll[stepRow](ctx, e.store.Read(), "logical_id", "operation_id = ? AND state IN (?, ?) AND call_id <> ''", s.OperationID, plan.StepRunning, plan.StepConfigured)
 	if err != nil {
 		return nil, err
 	}

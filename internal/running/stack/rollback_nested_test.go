@@ -368,3 +368,60 @@ func TestNestedReasons(t *testing.T) {
 	g.update(&cloudformation.UpdateStackInput{TemplateBody: aws.String(things(nests("N", "more")))})
 	expect("s", " was not successfully updated. Currently in UPDATE_ROLLBACK_COMPLETE with reason: The following resource(s) failed to create: [Y].")
 }
+
+// TestDirectUpdatesOfNestedStacks updates a nested stack directly while the rollback of its parent has failed before it
+// came to the nested stack. When the rollback is continued, the nested stack goes back to what it was before the
+// update of the parent, and not to what it was before the direct update; as do those in it.
+func TestDirectUpdatesOfNestedStacks(t *testing.T) {
+	no := behavior{code: "InvalidRequest", message: "no"}
+	for name, test := range map[string]struct {
+		templates map[string]string // by URL
+		direct    string            // URL of the template of the direct update
+	}{
+		"one level": {map[string]string{
+			"before": things("X: {Properties: {Note: 1}}"), "after": things("X: {Properties: {Note: 2}}"),
+			"direct": things("X: {Properties: {Note: 3}}", "W: {}"),
+		}, "direct"},
+		"two levels": {map[string]string{
+			"before": things(nests("M", "before-M")), "after": things(nests("M", "after-M")), "direct": things(nests("M", "direct-M"), "W: {}"),
+			"before-M": things("X: {Properties: {Note: 1}}"), "after-M": things("X: {Properties: {Note: 2}}"), "direct-M": things("X: {Properties: {Note: 3}}"),
+		}, "direct"},
+		"two levels, the lower one is updated only directly": {map[string]string{
+			"before": things(nests("M", "before-M")), "after": things(nests("M", "before-M"), "V: {}"), "direct": things(nests("M", "direct-M"), "V: {}"),
+			"before-M": things("X: {Properties: {Note: 1}}"), "direct-M": things("X: {Properties: {Note: 3}}"),
+		}, "direct"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := onSQLite(t)
+			for url, body := range test.templates {
+				g.world.offers("https://t/"+url, body)
+			}
+			outer := func(url, note string) *string {
+				return aws.String(things("Y: {Properties: {Note: "+note+"}}", strings.Replace(nests("N", url), "{Type", "{DependsOn: Y, Type", 1), "Z: {DependsOn: N, Properties: {Note: "+note+"}}"))
+			}
+			g.create(&cloudformation.CreateStackInput{TemplateBody: outer("before", "1")})
+			g.world.script("UPDATE Y", behavior{}, no)
+			g.world.script("UPDATE Z", no)
+			s := g.update(&cloudformation.UpdateStackInput{TemplateBody: outer("after", "2")})
+			g.expectStatus(s, types.StackStatusUpdateRollbackFailed, "The following resource(s) failed to update: [Y]. ")
+			out, err := g.DescribeStackResource(t.Context(), owner, &cloudformation.DescribeStackResourceInput{StackName: s.StackId, LogicalResourceId: aws.String("N")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			child := out.StackResourceDetail.PhysicalResourceId
+			g.expectStatus(g.update(&cloudformation.UpdateStackInput{StackName: child, TemplateBody: aws.String(test.templates[test.direct])}), types.StackStatusUpdateComplete, "")
+			if note := g.world.things["x-1"]["Note"]; note != "3" {
+				t.Fatalf("after the direct update X has the note %v", note)
+			}
+			if _, err := g.ContinueUpdateRollback(t.Context(), owner, &cloudformation.ContinueUpdateRollbackInput{StackName: s.StackId}); err != nil {
+				t.Fatal(err)
+			}
+			g.expectStatus(g.settled("s"), types.StackStatusUpdateRollbackComplete, "")
+			g.expectStatus(g.settled(*child), types.StackStatusUpdateRollbackComplete, "")
+			if note, ids := g.world.things["x-1"]["Note"], g.world.ids(); note != "1" || !slices.Equal(ids, []string{"x-1", "y-1", "z-1"}) {
+				t.Errorf("X has the note %v; left: %v\n%s", note, ids, strings.Join(g.story(*child), "\n"))
+			}
+		})
+	}
+}

@@ -104,7 +104,7 @@ type operationRow struct {
 	StackID      string                       `db:"stack_id"`
 	Kind         types.OperationType          `db:"kind"`
 	Status       string                       `db:"status"` // types.BeaconStackOperationStatus
-	Phase        phase                        `db:"phase"`
+	Phase        plan.Phase                   `db:"phase"`
 	ClientToken  string                       `db:"client_token"`
 	RequestHash  string                       `db:"request_hash"`
 	Options      store.JSON[operationOptions] `db:"options"`
@@ -116,6 +116,14 @@ type operationRow struct {
 	StartedAt    store.Time                   `db:"started_at"`
 	EndedAt      store.Time                   `db:"ended_at"`
 	RowVersion   int64                        `db:"row_version"`
+}
+
+// shownKind is the type that the API has for an operation.
+func (op *operationRow) shownKind() types.OperationType {
+	if op.Kind == plan.ImportOperation {
+		return types.OperationTypeUpdateStack
+	}
+	return op.Kind
 }
 
 // operationOptions are the options of one operation.
@@ -151,17 +159,15 @@ type operationOptions struct {
 	// Undoes is the id of the operation that a rollback undoes.
 	Undoes string `json:"undoes,omitempty"`
 
-	// Parent is the id of the operation of the parent that updates a nested stack, and Before that
-	// of the deployment that the nested stack had until then.
+	// Parent is the id of the operation of the parent that updates a nested stack.
 	Parent string `json:"parent,omitempty"`
+
+	// Before is the id of the deployment that the stack had until an operation that has another one.
 	Before string `json:"before,omitempty"`
 
 	// Refactor is the id of the refactor that the operation belongs to, which moves it on.
 	Refactor string `json:"refactor,omitempty"`
 }
-
-// express reports whether an operation does not wait for resources to become consistent.
-func (o *operationOptions) express() bool { return o.Mode == types.DeploymentConfigModeExpress }
 
 // A resourceRow is a resource of a stack.
 type resourceRow struct {
@@ -313,12 +319,12 @@ type stepRow struct {
 
 	ID          string                `db:"id,pk"`
 	OperationID string                `db:"operation_id"`
-	Stage       phase                 `db:"stage"`
+	Stage       plan.Phase            `db:"stage"`
 	LogicalID   string                `db:"logical_id"`
 	CleanupID   string                `db:"cleanup_id"` // of the row that it deletes, "" for a resource
 	Plan        store.JSON[plan.Step] `db:"plan"`
 	Action      plan.Action           `db:"action"` // of the plan, until that is refined
-	State       stepState             `db:"state"`
+	State       plan.State            `db:"state"`
 	Reason      string                `db:"reason"`
 	PhysicalID  string                `db:"physical_id"`                              // as known at this step
 	Properties  string                `db:"properties" seal:"stack_steps.properties"` // of its events, masked
@@ -332,7 +338,7 @@ type stepRow struct {
 // key names a step within its stage.
 func (s *stepRow) key() string {
 	switch {
-	case s.Stage == phaseStopping:
+	case s.Stage == plan.PhaseStopping:
 		return stoppingKey(s.LogicalID)
 	case s.CleanupID != "":
 		return s.LogicalID + "/" + s.CleanupID

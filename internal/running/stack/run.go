@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -29,6 +30,13 @@ type run struct {
 	writes  writes
 	imports map[string]string // imported exports that were read, with their values
 }
+
+// The statuses of operations.
+const (
+	opSucceeded = types.BeaconStackOperationStatusSucceeded
+	opFailed    = types.BeaconStackOperationStatusFailed
+	opRunning   = types.BeaconStackOperationStatusInProgress
+)
 
 // writes are what a transaction changes besides the stack, its steps and its resources.
 type writes struct {
@@ -198,4 +206,14 @@ func shownReason(status types.StackStatus, reason string) string {
 		return ""
 	}
 	return reason
+}
+
+// inProgress are the statuses in which no other operation may start.
+func inProgress(status types.StackStatus) bool {
+	return slices.Contains([]types.StackStatus{
+		types.StackStatusCreateInProgress, types.StackStatusRollbackInProgress, types.StackStatusDeleteInProgress,
+		types.StackStatusUpdateInProgress, types.StackStatusUpdateCompleteCleanupInProgress,
+		types.StackStatusUpdateRollbackInProgress, types.StackStatusUpdateRollbackCompleteCleanupInProgress,
+		types.StackStatusImportInProgress, types.StackStatusImportRollbackInProgress,
+	}, status)
 }

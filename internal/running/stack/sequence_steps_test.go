@@ -286,6 +286,7 @@ func (m *modelStack) unmade(s *modelStep, good bool) {
 		s.do, s.first, s.pid, s.state = "revert", true, "", "waiting"
 	case m.force:
 		m.keepSuccessor(s, x)
+		x.props = s.props
 		if x.status != "UPDATE_COMPLETE" {
 			x.status = "UPDATE_COMPLETE"
 			m.event(s.id, x.status, x.pid, "")
@@ -326,8 +327,9 @@ func (m *modelStack) pending() map[string]*modelStep {
 }
 
 const (
-	saidNo   = `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: InvalidRequest)`
-	saidGone = `Resource handler returned message: "gone" (RequestToken: U, HandlerErrorCode: NotFound)`
+	saidNo    = `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: InvalidRequest)`
+	saidTaken = `Resource handler returned message: "taken" (RequestToken: U, HandlerErrorCode: AlreadyExists)`
+	saidGone  = `Resource handler returned message: "gone" (RequestToken: U, HandlerErrorCode: NotFound)`
 )
 
 // answer takes the answer of a handler: pid is the identifier that the handler told, or will
@@ -348,14 +350,14 @@ func (m *modelStack) answer(s *modelStep, how, pid string) {
 	}
 	if s.state == "cancelled" {
 		s.call, s.state = "", "stopped"
-		if creates && how != "fail" && how != "throttled" {
+		if creates && !slices.Contains([]string{"fail", "taken", "throttled"}, how) {
 			s.pid = pid
 		}
 		m.stopped(s, creates, deletes && (how == "ok" || how == "gone"))
 		m.advance()
 		return
 	}
-	if creates && how != "fail" {
+	if creates && how != "fail" && how != "taken" {
 		m.identified(s, pid)
 	}
 	switch how {
@@ -455,7 +457,7 @@ func (m *modelStack) complete(s *modelStep) {
 
 func (m *modelStack) failed(s *modelStep, creates bool, how string) {
 	x := m.resources[s.id]
-	reason := map[string]string{"unread": saidGone, "stuck": `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: NotUpdatable)`}[how]
+	reason := map[string]string{"unread": saidGone, "taken": saidTaken, "stuck": `Resource handler returned message: "no" (RequestToken: U, HandlerErrorCode: NotUpdatable)`}[how]
 	status := "UPDATE_FAILED"
 	switch s.do {
 	case "create":
@@ -472,7 +474,7 @@ func (m *modelStack) failed(s *modelStep, creates bool, how string) {
 				pid = x.pid
 			}
 			m.restore(x)
-			x.pid, x.status, s.state = pid, "UPDATE_COMPLETE", "done"
+			x.pid, x.props, x.status, s.state = pid, s.props, "UPDATE_COMPLETE", "done"
 			m.event(s.id, x.status, x.pid, "")
 			return
 		}

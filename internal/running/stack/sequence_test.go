@@ -30,7 +30,7 @@ import (
 
 // TestSequences holds the engine to the model of the files beside: random templates, random
 // sequences of operations, and handlers that answer in a random order, or fail, crash halfway,
-// throttle and lie. At each moment the calls that wait for an answer are those of the model; at
+// throttle and lie; of one type, names are unique. At each moment the calls that wait for an answer are those of the model; at
 // the end of each operation the status and its reason, the resources, the outputs, the events
 // of each resource and what the handlers have left are. A difference is made small by rapid.
 //
@@ -169,6 +169,17 @@ func (h *slowHandlers) Call(ctx context.Context, request operation.Request) (ope
 	case <-ctx.Done():
 		return operation.Progress{}, ctx.Err()
 	}
+}
+
+// named reports whether a thing of the type Remade has a name. These are unique: a successor cannot have the name of what
+// it replaces as long as that exists.
+func (h *slowHandlers) named(name any) bool {
+	for id, thing := range h.things {
+		if name != nil && thing["Name"] == name && strings.ContainsAny(id[:1], "ad") { // see typeName
+			return true
+		}
+	}
+	return false
 }
 
 func describeCall(r operation.Request) string {
@@ -445,6 +456,9 @@ func (q *sequence) answer(key string, step *modelStep) {
 			how = "ok"
 		}
 	}
+	if h := q.handlers; r.Action == invoke.Create && r.Type == "Acme::Test::Remade" && h.named(r.Desired["Name"]) && how != "throttled" {
+		how = "taken"
+	}
 	q.Log(key, "->", how)
 	failed := func(code, message string) operation.Progress {
 		return operation.Progress{Status: types.OperationStatusFailed, ErrorCode: code, Message: message}
@@ -487,6 +501,8 @@ func (q *sequence) answer(key string, step *modelStep) {
 		if how == "configured" {
 			progress.Configured, progress.Model = true, model
 		}
+	case "taken":
+		progress = failed("AlreadyExists", "taken")
 	case "throttled":
 		progress = failed("Throttling", "slow")
 	case "stuck":

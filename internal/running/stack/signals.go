@@ -156,14 +156,14 @@ func (r *run) awaitSignals(ctx context.Context, tx *store.Tx) (time.Time, error)
 	var next time.Time
 	for _, key := range r.order {
 		s := r.steps[key]
-		if s.Action != actionSignal || s.State != stepRunning {
+		if s.Action != plan.Signal || s.State != plan.StepRunning {
 			continue
 		}
 		until, err := r.awaitSignal(ctx, tx, s)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if s.State == stepRunning && (next.IsZero() || until.Before(next)) {
+		if s.State == plan.StepRunning && (next.IsZero() || until.Before(next)) {
 			next = until
 		}
 	}
@@ -180,7 +180,6 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 	if err != nil {
 		return time.Time{}, err
 	}
-	x := r.resources[s.LogicalID]
 	until := s.StartedAt.Add(r.engine.scaled(after.Signals.Within))
 	for _, signal := range signals {
 		if signal.Status == string(types.ResourceSignalStatusFailure) {
@@ -190,7 +189,7 @@ func (r *run) awaitSignal(ctx context.Context, tx *store.Tx, s *stepRow) (time.T
 	}
 	switch {
 	case int64(len(signals)) >= after.Signals.Count:
-		r.turn(s, succeeds, r.op.completion(x.Type))
+		r.turn(s, succeeds, s.completion())
 	case !r.now.Before(until):
 		r.turn(s, fails, fmt.Sprintf(reasonSignals, after.Signals.Count-int64(len(signals))))
 	}
@@ -232,8 +231,8 @@ func (e *Engine) late(ctx context.Context, caller awswire.Caller, x *resourceRow
 	if !e.config.SimulateSignals || x == nil || x.Status != types.ResourceStatusCreateComplete {
 		return false
 	}
-	typ, err := e.config.Types.Type(ctx, caller, x.Type, "")
-	return err == nil && (typ.Simulated || natureOf(x.Type).waits)
+	typ, err := e.findType(ctx, caller, x.Type)
+	return err == nil && typ != nil && (typ.Simulated || natureOf(x.Type).waits)
 }
 
 func (e *Engine) signal(ctx context.Context, tx *store.Tx, s *stackRow, x *resourceRow, in *cloudformation.SignalResourceInput) error {

@@ -33,7 +33,7 @@ func (r *run) start(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	case plan.Delete, plan.Retain:
 		r.startDelete(s)
 		return nil
-	case actionTag:
+	case plan.Tag:
 		return r.startTag(s)
 	case plan.Release:
 		return r.release(ctx, tx, s)
@@ -292,7 +292,7 @@ func (r *run) startDelete(s *stepRow) {
 		r.drop(x)
 	case s.Action == plan.Retain:
 		r.turn(s, retains, "")
-		if r.op.Phase == phaseCleanup || r.op.Phase == phaseRollbackCleanup {
+		if r.op.Phase == plan.PhaseCleanup || r.op.Phase == plan.PhaseRollbackCleanup {
 			r.drop(x) // the stack continues to exist
 		}
 	default:
@@ -397,22 +397,21 @@ func (r *run) secrets() (values []string) {
 
 // call starts the operation of a step.
 func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
-	r.setState(s, stepRunning)
+	r.setState(s, plan.StepRunning)
 	s.CallID = r.engine.newID()
 	caller := r.stack.caller()
 	caller.AccessKeyID = r.op.Caller
 	request.Desired, request.Previous = recast(typ, request.Desired), recast(typ, request.Previous)
 	request.Caller, request.Type, request.Version = caller, typ.Name, typ.Version
 	request.StackID, request.StackName, request.LogicalID = r.stack.ARN, r.stack.Name, s.LogicalID
+	planned := s.Plan.Get()
+	request.Rollback = planned.Rollback && request.Action != invoke.Delete
 	request.StackTags, request.SystemTags = r.next.Tags, systemTags(r.stack, s.LogicalID, typ.Schema)
 	if typ.Placeholder && request.Action == invoke.Create {
 		request.Placeholder = generatedID(r.stack.Name, s.LogicalID, s.CallID)
 	}
 	if r.hidesSecrets(s.LogicalID) {
 		request.Secrets = map[secret.Reason][]string{secret.NoEcho: r.secrets()}
-	}
-	if r.options.Backward && request.Action != invoke.Delete {
-		request.Rollback = true
 	}
 	if request.Action == invoke.Update {
 		request.PreviousSystemTags = request.SystemTags
@@ -425,7 +424,7 @@ func (r *run) call(s *stepRow, typ *operation.Type, request operation.Request) {
 	}
 	r.writes.begin = append(r.writes.begin, operation.Spec{
 		ID: s.CallID, Owner: Owner, Key: s.ID, Request: request, ReadAfter: request.Action != invoke.Delete && request.Action != invoke.Read,
-		AwaitInputs: r.options.express() && request.Action == invoke.Create && len(s.Plan.Get().After) > 0,
+		AwaitInputs: planned.Express && request.Action == invoke.Create && len(planned.After) > 0,
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 // ValidateTemplate returns the requirements of a template, and rejects an invalid one.
 func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in *cloudformation.ValidateTemplateInput) (*cloudformation.ValidateTemplateOutput, error) {
-	t, err := e.readTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
+	_, t, err := e.ReadTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (e *Engine) ValidateTemplate(ctx context.Context, caller awswire.Caller, in
 		err = t.UnknownTypes(known)
 	}
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	s := t.Summary()
 	out := &cloudformation.ValidateTemplateOutput{
@@ -52,16 +52,6 @@ func (e *Engine) EstimateTemplateCost(ctx context.Context, caller awswire.Caller
 		return nil, err
 	}
 	return nil, refuse("prices")
-}
-
-// readTemplate reads the template that a request has or names.
-func (e *Engine) readTemplate(ctx context.Context, caller awswire.Caller, body, url *string) (*template.Template, error) {
-	text, err := e.source(ctx, caller, body, url)
-	if err != nil {
-		return nil, err
-	}
-	t, err := template.Parse("", []byte(text), template.ParseOptions{})
-	return t, refusedTemplate(err)
 }
 
 func capabilitiesOf(s template.Summary) []types.Capability {
@@ -121,7 +111,7 @@ func (e *Engine) unrecognized(ctx context.Context, caller awswire.Caller, in *cl
 	}
 	known := e.knownTypes(ctx, caller)
 	if c := in.TemplateSummaryConfig; c == nil || !aws.ToBool(c.TreatUnrecognizedResourceTypesAsWarnings) {
-		return nil, refusedTemplate(t.UnknownTypes(known))
+		return nil, RefusedTemplate(t.UnknownTypes(known))
 	}
 	warnings := &types.Warnings{UnrecognizedResourceTypes: []string{}}
 	for _, of := range t.Summary().Types {
@@ -161,7 +151,8 @@ func (e *Engine) templateToSummarize(ctx context.Context, caller awswire.Caller,
 	case given > 1:
 		return nil, refuse("summary-sources")
 	case in.StackName == nil:
-		return e.readTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
+		_, t, err := e.ReadTemplate(ctx, caller, in.TemplateBody, in.TemplateURL)
+		return t, err
 	}
 	s, err := requireStack(ctx, e.store.Read(), caller, in.StackName, "missing-id")
 	if err != nil {
@@ -175,5 +166,5 @@ func (e *Engine) templateToSummarize(ctx context.Context, caller awswire.Caller,
 		return nil, err
 	}
 	t, err := template.Parse("", []byte(row.Original), template.ParseOptions{})
-	return t, refusedTemplate(err)
+	return t, RefusedTemplate(err)
 }

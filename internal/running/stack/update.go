@@ -33,8 +33,12 @@ func (e *Engine) UpdateStack(ctx context.Context, caller awswire.Caller, in *clo
 		return nil, err
 	}
 	token, hash := aws.ToString(in.ClientRequestToken), requestHash(in)
-	if again, err := e.updatedBefore(ctx, s, token, hash); again != nil || err != nil {
-		return again, err
+	again, err := e.begunWith(ctx, s, types.OperationTypeUpdateStack, token, hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case again:
+		return &cloudformation.UpdateStackOutput{StackId: aws.String(s.ARN)}, nil
 	}
 	if err := checkRollbackConfiguration(in.RollbackConfiguration); err != nil {
 		return nil, err
@@ -132,23 +136,6 @@ func (e *Engine) beginUpdate(ctx context.Context, caller awswire.Caller, s *stac
 	return id, err
 }
 
-// updatedBefore answers a request that was made before with the same token.
-func (e *Engine) updatedBefore(ctx context.Context, s *stackRow, token, hash string) (*cloudformation.UpdateStackOutput, error) {
-	if token == "" {
-		return nil, nil
-	}
-	op, err := store.Find[operationRow](ctx, e.store.Read(), "stack_id = ? AND client_token = ? AND kind = ?", s.ID, token, types.OperationTypeUpdateStack)
-	switch {
-	case err != nil || op == nil:
-		return nil, err
-	case op.RequestHash != hash:
-		return nil, refuse("token", token)
-	case s.OperationID == op.ID:
-		return &cloudformation.UpdateStackOutput{StackId: aws.String(s.ARN)}, nil
-	}
-	return nil, nil
-}
-
 // changes reports whether an update has anything to do.
 func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploymentRow, next *plan.Deployment) (bool, error) {
 	if previous == nil || s.Status == types.StackStatusCreateFailed || s.Status == types.StackStatusUpdateFailed {
@@ -167,7 +154,7 @@ func (e *Engine) changes(ctx context.Context, s *stackRow, previous, row *deploy
 	case errors.As(err, &missing):
 		return true, nil // the update fails with its place
 	case err != nil:
-		return false, refusedTemplate(err)
+		return false, RefusedTemplate(err)
 	}
 	return !planned.Empty(), nil
 }
@@ -203,7 +190,7 @@ func (e *Engine) planInput(ctx context.Context, s *stackRow, next *plan.Deployme
 				continue
 			}
 			looked[r.Type] = true
-			if typ, err := e.findType(ctx, s.caller(), r.Type); err == nil {
+			if typ, err := e.findType(ctx, s.caller(), r.Type); err == nil && typ != nil {
 				input.Types[r.Type], input.Schemas[r.Type] = typ, typ.Schema
 			}
 		}
@@ -229,23 +216,7 @@ func (e *Engine) provisionedTags(ctx context.Context, s *stackRow, previous, nex
 // resolvesAgain reports whether an update looks up values that may have changed although the
 // template has not: parameters of SSM.
 func resolvesAgain(d *plan.Deployment) bool {
-	for _, b := range d.Parameters.Bound {
-		if b.Stored {
-			return true
-		}
-	}
-	for _, r := range d.Template.Resources {
-		value, err := d.Scope.Properties(r, template.NoReferences{})
-		if err != nil {
-			continue
-		}
-		for _, ref := range template.DynamicReferences(value) {
-			if ref.Service == "ssm" {
-				return true
-			}
-		}
-	}
-	return false
+	return len(parameterReferences(d)) > 0 || slices.ContainsFunc(d.Parameters.Bound, func(b template.Bound) bool { return b.Stored })
 }
 
 // resourcesOf reads the resources of a stack as plans start from them.

@@ -21,31 +21,24 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 	if waits, err := r.hookStack(ctx, tx); waits || err != nil {
 		return err
 	}
-	switch r.op.Kind {
-	case types.OperationTypeDeleteStack:
-		if r.options.HooksFailed != "" {
-			r.op.Phase = phaseDelete
-			return r.follow(ctx, tx, failed, r.options.HooksFailed)
-		}
-		r.enter(phaseDelete)
-		return nil
-	case types.OperationTypeRollback, types.OperationTypeContinueRollback:
-		if r.options.Backward {
-			r.enter(phaseMain)
-		} else {
-			r.enter(phaseRollback)
-		}
+	first := plan.First(r.op.Kind, r.options.Backward)
+	switch {
+	case first == plan.PhaseDelete && r.options.HooksFailed != "":
+		r.op.Phase = first
+		return r.follow(ctx, tx, plan.Failed, r.options.HooksFailed)
+	case first != plan.PhaseMain, r.options.Backward:
+		r.enter(first)
 		return nil
 	}
-	r.op.Phase = phaseMain
+	r.op.Phase = plan.PhaseMain
 	problem := cmp.Or(r.options.Problem, r.options.HooksFailed, r.prepared.problem)
 	if problem == "" {
 		problem = r.checkAttributes()
 	}
 	if problem != "" {
-		how := failed
+		how := plan.Failed
 		if r.options.OnFailure == types.OnFailureDoNothing {
-			how = preserved
+			how = plan.Preserved
 		}
 		return r.follow(ctx, tx, how, strings.TrimSuffix(problem, ".")+r.requestedEarly())
 	}
@@ -54,7 +47,7 @@ func (r *run) begin(ctx context.Context, tx *store.Tx) error {
 			return r.refuseAll(ctx, tx, problems)
 		}
 	}
-	r.enter(phaseMain)
+	r.enter(plan.PhaseMain)
 	return nil
 }
 
@@ -163,18 +156,16 @@ func (r *run) refuseAll(ctx context.Context, tx *store.Tx, problems []validation
 		r.events = append(r.events, r.engine.validationEvent(r.op, r.now, p))
 	}
 	reason := fmt.Sprintf(reasonInvalid, len(problems))
-	status, back := types.StackStatusCreateFailed, transition{phaseRollback, types.StackStatusRollbackInProgress, opFailed}
-	if r.op.Kind != types.OperationTypeCreateStack {
-		status, back = types.StackStatusUpdateFailed, transition{phaseRollback, types.StackStatusUpdateRollbackInProgress, opFailed}
-	}
-	r.setStatus(status, reason)
+	refused, _ := plan.Following(r.op.Kind, r.stack.Status, plan.PhaseMain, plan.Preserved)
+	back, _ := plan.Following(r.op.Kind, r.stack.Status, plan.PhaseMain, plan.Failed)
+	r.setStatus(refused.Status, reason)
 	last := &r.events[len(r.events)-1]
 	last.DetailedStatus, r.stack.DetailedStatus = types.DetailedStatusValidationFailed, types.DetailedStatusValidationFailed
 	if r.options.OnFailure == types.OnFailureDoNothing {
-		return r.end(ctx, tx, transition{phaseEnd, status, opFailed})
+		return r.end(ctx, tx, refused)
 	}
 	r.beginRollback(back)
-	r.setStatus(back.status, reasonInvalidRollback)
-	r.enter(back.next)
+	r.setStatus(back.Status, reasonInvalidRollback)
+	r.enter(back.Next)
 	return nil
 }

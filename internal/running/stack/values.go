@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
@@ -120,44 +118,6 @@ func stackOutputOf(ctx context.Context, db store.DB, s *stackRow, ref template.S
 	return "", false, template.ServiceError(fmt.Sprintf("Output [%s] does not exist in stack [%s]", ref.OutputName, ref.StackName))
 }
 
-// commitOutputs evaluates the outputs, exports and imports of a stack that was deployed, and
-// returns what is wrong with them.
-func (r *run) commitOutputs(ctx context.Context, tx *store.Tx) (problem string, err error) {
-	v := values{run: r, ctx: ctx, tx: tx}
-	var values []template.OutputValue
-	for _, o := range r.next.Template.Outputs {
-		if !r.next.Scope.OutputActive(o) {
-			continue
-		}
-		value, err := r.next.Scope.Output(o, plan.Conceal(v, r.known()))
-		if err != nil {
-			if failure := unevaluated(ctx, err); failure != nil {
-				return "", failure
-			}
-			return EvaluationProblem(err), nil
-		}
-		values = append(values, value)
-	}
-	outputs := outputsOf(values)
-	if problem, err = r.commitExports(ctx, tx, outputs); problem != "" || err != nil {
-		return problem, err
-	}
-	if err := r.commitImports(ctx, tx); err != nil {
-		return "", err
-	}
-	r.stack.Outputs = store.JSONOf(outputs)
-	return "", nil
-}
-
-// outputsOf are outputs as a stack has them.
-func outputsOf(values []template.OutputValue) []stackOutput {
-	var out []stackOutput
-	for _, v := range values {
-		out = append(out, stackOutput{Key: v.Name, Value: v.Value, Description: v.Description, Export: v.ExportName})
-	}
-	return out
-}
-
 // systemTags are the tags that the service puts on the resources of a stack; none for types
 // that refuse them.
 func systemTags(s *stackRow, logicalID string, of *schema.Schema) map[string]string {
@@ -176,12 +136,5 @@ func SystemTags(name, arn, logicalID string) map[string]string {
 
 // exists reports whether a row is a resource that an update starts from.
 func (r *resourceRow) exists() bool {
-	if r == nil || r.PhysicalID == "" {
-		return false
-	}
-	switch r.Status {
-	case types.ResourceStatusCreateFailed, types.ResourceStatusDeleteComplete, types.ResourceStatusDeleteSkipped, types.ResourceStatusImportFailed:
-		return false
-	}
-	return true
+	return r != nil && plan.Resource{PhysicalID: r.PhysicalID, Status: r.Status}.Exists()
 }

@@ -2,14 +2,12 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/running/invoke"
-	"github.com/formwork-dev/formwork/internal/running/operation"
 	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
@@ -122,10 +120,7 @@ func (e *Engine) missingParameters(ctx context.Context, s *stackRow, named []nam
 // the server does not have its type or it does not answer in time, counts as existing.
 func (e *Engine) missingResource(ctx context.Context, s *stackRow, typeName, identifier string) (bool, error) {
 	typ, err := e.findType(ctx, s.caller(), typeName)
-	var unknown *operation.UnknownTypeError
-	if errors.As(err, &unknown) || err == nil && !importable(typ) {
-		return false, nil
-	} else if err != nil {
+	if err != nil || !importable(typ) {
 		return false, err
 	}
 	within, cancel := context.WithTimeout(ctx, lookUpTime)
