@@ -57,6 +57,9 @@ whose names are already in use, instead of failing. Both use a change set.
 --protect change a stack that exists together with its update, which follows the new policy, or if there is
 nothing to update. They change nothing if the update is refused, and stay if it fails later.
 
+--policy-out FILE writes the IAM policy that the changes need, before they are made; with --plan, that is
+all. It is for the caller, or for the role of the stack if it has one. See "cfn stack permissions".
+
 Ctrl-C stops the wait, not the deployment; "cfn stack cancel" rolls an update back. If the deployment fails, cfn prints the root cause: the
 resource, the message and log of its handler, and the line of the template.
 
@@ -181,7 +184,7 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	if err := c.openDeployment(ctx, opts, d); err != nil {
 		return err
 	}
-	if opts.plan || opts.enforce || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
+	if opts.plan || opts.policyOut != "" || opts.enforce || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
 		in, err := c.changeSetInput(ctx, opts, d)
 		if err != nil {
 			return err

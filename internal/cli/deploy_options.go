@@ -17,7 +17,7 @@ import (
 type deployOptions struct {
 	remoteOptions
 	stackName, paramsFile, role, bucket  string
-	onFailure, policy                    string
+	onFailure, policy, policyOut         string
 	parameters, tags                     []string
 	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
@@ -44,6 +44,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.importExisting, "import-existing-resources", false, "import resources whose names are already in use")
 	flags.BoolVar(&o.noValidation, "no-validation", false, "do not check properties and names before the deployment")
 	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
+	flags.StringVar(&o.policyOut, "policy-out", "", "write the IAM policy that the changes need to the JSON `FILE`")
 	flags.Var(&o.protect, "protect", "turn termination protection on; --protect=false turns it off")
 	flags.Lookup("protect").NoOptDefVal = "true"
 	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
