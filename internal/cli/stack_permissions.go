@@ -176,9 +176,9 @@ func typesOf(find func(typeName string) (*schema.Schema, error)) func(string) (p
 
 // deployCalls are the requests of cfn deploy, cfn destroy and cfn stack events.
 var deployCalls = map[permissions.Kind][]string{
-	permissions.Create: {"CreateStack", "DescribeStacks", "DescribeStackEvents", "ListStackResources", "CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeEvents", "GetTemplate", "DeleteStack"},
-	permissions.Update: {"UpdateStack", "DescribeStacks", "DescribeStackEvents", "ListStackResources", "CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeEvents", "GetTemplate", "GetStackPolicy"},
-	permissions.Delete: {"DeleteStack", "DescribeStacks", "DescribeStackEvents", "ListStackResources"},
+	permissions.Create: {"CreateStack", "DescribeStacks", "DescribeStackEvents", "ListStackResources", "CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeEvents", "DescribeType", "GetTemplate", "DeleteStack"},
+	permissions.Update: {"UpdateStack", "DescribeStacks", "DescribeStackEvents", "ListStackResources", "CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeEvents", "DescribeType", "GetTemplate", "GetStackPolicy"},
+	permissions.Delete: {"DeleteStack", "DescribeStacks", "DescribeStackEvents", "GetTemplate", "ListStackResources"},
 }
 
 // wholeStack are the changes of all resources. A condition may depend on values that are not known, so all resources count.

@@ -47,6 +47,8 @@ var stoppedCommands = []stopped{
 	{"stack resources s", exitInterrupted},
 	{"stack outputs s", exitInterrupted},
 	{"stack template s", exitInterrupted},
+	{"stack permissions t.json --stack s", exitInterrupted},
+	{"deploy t.json --stack-name s --plan --policy-out p.json", exitInterrupted},
 	{"stack refactor s=t.json --yes", exitInterrupted},
 	{"stackset list", exitInterrupted},
 	{"stackset show s", exitInterrupted},

@@ -34,7 +34,9 @@ func (s *subject) arns(of *action) []string {
 // ownARNs are the resources that an action on tags is on: of several kinds that it applies to, that of the type.
 func (s *subject) ownARNs(of *action) []string {
 	all := s.arns(of)
-	own := slices.DeleteFunc(slices.Clone(all), func(arn string) bool { return strings.HasSuffix(arn, ":*") || strings.HasSuffix(arn, "/*") || arn == "*" })
+	own := slices.DeleteFunc(slices.Clone(all), func(arn string) bool {
+		return strings.HasSuffix(arn, ":*") || strings.HasSuffix(arn, "/*") || arn == "*"
+	})
 	if len(own) > 0 {
 		return own
 	}

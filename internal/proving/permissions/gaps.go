@@ -295,7 +295,11 @@ func (c *computer) requests() {
 		c.out.add(Entry{Identity: identity, Action: name, On: []string{on}, Why: "cloudformation", Confidence: "declared"})
 	}
 	for _, name := range c.in.Calls {
-		request(Caller, "cloudformation:"+name, stack)
+		on := stack
+		if name == "DescribeType" { // of no stack
+			on = "*"
+		}
+		request(Caller, "cloudformation:"+name, on)
 	}
 	if c.in.Tags {
 		request(Caller, "cloudformation:TagResource", stack)
