@@ -31,7 +31,7 @@ var floors = [][]string{
 	{"internal/running/refactor", "internal/running/stackset", "internal/running/stackview"},
 	{"internal/running/console", "internal/running/server"},
 	{"local"},
-	{"internal/proving/stacktest"},
+	{"internal/proving/rehearsal", "internal/proving/stacktest"},
 	{"internal/cli"},
 	{"cmd/cfn"},
 }

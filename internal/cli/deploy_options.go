@@ -22,7 +22,7 @@ type deployOptions struct {
 	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
-	noValidation, enforce                bool
+	noValidation, enforce, rehearse      bool
 	protect                              optionalBool
 }
 
@@ -49,9 +49,13 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.Lookup("protect").NoOptDefVal = "true"
 	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
+	flags.BoolVar(&o.rehearse, "rehearse", false, "only show what the update will do, also if a step fails")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
-	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
+	cmd.MarkFlagsMutuallyExclusive("plan", "rehearse", "yes")
+	for _, name := range []string{"policy-out", "revert-drift", "import-existing-resources", "no-wait"} {
+		cmd.MarkFlagsMutuallyExclusive("rehearse", name)
+	}
 	o.remoteOptions.flags(flags)
 }
 

@@ -48,6 +48,8 @@ var stoppedCommands = []stopped{
 	{"stack outputs s", exitInterrupted},
 	{"stack template s", exitInterrupted},
 	{"stack permissions t.json --stack s", exitInterrupted},
+	{"stack rehearse s", exitInterrupted},
+	{"deploy t.json --stack-name s --rehearse", exitInterrupted},
 	{"deploy t.json --stack-name s --plan --policy-out p.json", exitInterrupted},
 	{"stack refactor s=t.json --yes", exitInterrupted},
 	{"stackset list", exitInterrupted},
