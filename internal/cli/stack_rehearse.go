@@ -72,11 +72,15 @@ an error; 130 after Ctrl-C.`,
 const (
 	defaultRuns      = 200
 	defaultRehearsal = 15 * time.Minute
+	maxRehearsal     = 12 * time.Hour
 )
 
 func (c *app) rehearseStack(ctx context.Context, o *rehearseOptions, args []string) error {
-	if o.maxRuns < 0 || o.parallel < 0 || o.limit <= 0 {
-		return usagef("options --max-runs, --parallel and --timeout: expected a positive value")
+	switch {
+	case o.maxRuns < 0 || o.parallel < 0:
+		return usagef("options --max-runs and --parallel: expected a number that is not negative")
+	case o.limit <= 0 || o.limit > maxRehearsal:
+		return usagef("option --timeout: expected at most %s", maxRehearsal)
 	}
 	d := &deployment{name: args[0]}
 	var err error

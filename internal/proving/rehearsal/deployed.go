@@ -34,8 +34,9 @@ type deployed struct {
 	resources map[string]*resource
 	schemas   map[string]*schema.Schema
 	texts     []submit.TypeSchema
-	exports   map[string]string // of other stacks
-	imported  []string          // names of exports that other stacks use
+	exports   map[string]string   // of other stacks
+	imported  []string            // names of exports that other stacks use
+	importers map[string][]string // these names, by the stacks that use them
 	remarks   []string
 }
 
@@ -55,7 +56,7 @@ func (d *deployed) remark(format string, args ...any) {
 // read reads a stack.
 func read(ctx context.Context, config *Config) (*deployed, error) {
 	client := config.Remote.CloudFormation()
-	d := &deployed{resources: map[string]*resource{}, schemas: map[string]*schema.Schema{}, exports: map[string]string{}}
+	d := &deployed{resources: map[string]*resource{}, schemas: map[string]*schema.Schema{}, exports: map[string]string{}, importers: map[string][]string{}}
 	stack, err := config.Remote.Stack(ctx, config.Stack)
 	switch {
 	case err != nil:
@@ -132,6 +133,9 @@ func (d *deployed) readExports(ctx context.Context, client *cloudformation.Clien
 		switch {
 		case err == nil && len(out.Imports) > 0:
 			d.imported = append(d.imported, name)
+			for _, importer := range out.Imports {
+				d.importers[importer] = append(d.importers[importer], name)
+			}
 		case err != nil && !strings.Contains(err.Error(), "is not imported by any stack"):
 			return err
 		}

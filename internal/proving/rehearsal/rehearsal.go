@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -129,6 +130,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, config.Limit, fmt.Errorf("the rehearsal was not done within %s", config.Limit))
 		defer cancel()
 	}
+	removeStale(os.TempDir(), time.Now())
 	report, err := config.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -174,6 +176,9 @@ func (c *Config) run(ctx context.Context) (*Report, error) {
 		if err := c.sweep(ctx, d, exists, base, report); err != nil {
 			return nil, err
 		}
+	}
+	if len(c.next.stored) > 0 {
+		d.remark("parameters of Systems Manager are taken to have the values that they had at the last update")
 	}
 	report.Unknown = slices.Concat(d.remarks, d.template.notes, c.next.notes, always)
 	slices.Sort(report.Unknown)

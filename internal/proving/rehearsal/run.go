@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func rehearse(ctx context.Context, config *Config, d *deployed, exists map[strin
 			r.world.uses[id] = append(r.world.uses[id], names...)
 		}
 	}
-	if r.dir, err = os.MkdirTemp("", "formwork-rehearsal-"); err != nil {
+	if r.dir, err = os.MkdirTemp("", folderPrefix); err != nil {
 		return nil, err
 	}
 	defer r.close()
@@ -68,6 +69,26 @@ func rehearse(ctx context.Context, config *Config, d *deployed, exists map[strin
 		return nil, err
 	}
 	return r.update(ctx, plan)
+}
+
+// folderPrefix is that of the folders of runs. staleAfter is the age of folders of which the process must have crashed.
+const (
+	folderPrefix = "formwork-rehearsal-"
+	staleAfter   = 24 * time.Hour
+)
+
+// removeStale removes folders in a folder for temporary files that crashed processes have left.
+func removeStale(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // then a run cannot make a folder, and says so
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), folderPrefix) && now.Sub(info.ModTime()) > staleAfter {
+			_ = files.RemoveTemp(filepath.Join(dir, entry.Name())) // of another user, perhaps
+		}
+	}
 }
 
 // open starts the CloudFormation of the run.
@@ -146,12 +167,12 @@ func (r *run) rebuild(ctx context.Context) error {
 	if stack.StackStatus != types.StackStatusCreateComplete {
 		return fmt.Errorf("rebuild the deployed stack: %s", firstFailure(events, stack))
 	}
-	if len(d.imported) > 0 {
+	for _, importer := range slices.Sorted(maps.Keys(d.importers)) {
 		outputs := map[string]any{}
-		for j, name := range d.imported[:min(len(d.imported), template.MaxOutputs)] {
+		for j, name := range d.importers[importer] {
 			outputs[fmt.Sprintf("O%d", j)] = map[string]any{"Value": map[string]any{"Fn::ImportValue": name}}
 		}
-		if err := r.support(ctx, "rehearsal-imports", outputs); err != nil {
+		if err := r.support(ctx, importer, outputs); err != nil {
 			return err
 		}
 	}
@@ -164,11 +185,15 @@ func (r *run) rebuild(ctx context.Context) error {
 // capabilities are all: which ones the update needs is not what a rehearsal is about.
 var capabilities = []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand}
 
-// firstFailure is the reason of the first resource that failed.
+// firstFailure is the reason of the first resource that failed, or of the rollback.
 func firstFailure(events []types.StackEvent, stack *types.Stack) string {
 	for _, e := range events {
-		if strings.HasSuffix(string(e.ResourceStatus), "_FAILED") && aws.ToString(e.ResourceStatusReason) != "" {
-			return aws.ToString(e.LogicalResourceId) + ": " + aws.ToString(e.ResourceStatusReason)
+		reason := aws.ToString(e.ResourceStatusReason)
+		switch {
+		case strings.HasSuffix(string(e.ResourceStatus), "_FAILED") && reason != "":
+			return aws.ToString(e.LogicalResourceId) + ": " + reason
+		case e.ResourceStatus == types.ResourceStatusUpdateRollbackInProgress && reason != "" && aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId):
+			return reason
 		}
 	}
 	return aws.ToString(stack.StackStatusReason)
@@ -260,13 +285,13 @@ func (r *run) after() (out []types.Parameter) {
 		switch {
 		case given >= 0 && declared.NoEcho:
 			p.ParameterValue = aws.String(placeholder(declared, true))
+		case given >= 0 && r.config.next.stored[declared.Name]:
+			p.ParameterValue = aws.String("rehearsed-" + declared.Name) // what is behind the name is not known
+			if has >= 0 && aws.ToString(d.stack.Parameters[has].ParameterValue) == aws.ToString(r.config.Parameters[given].ParameterValue) {
+				p.ParameterValue, p.UsePreviousValue = nil, aws.Bool(true)
+			}
 		case given >= 0:
 			p.ParameterValue = r.config.Parameters[given].ParameterValue
-			if has >= 0 && d.stack.Parameters[has].ResolvedValue != nil { // a parameter of Systems Manager
-				if aws.ToString(d.stack.Parameters[has].ParameterValue) == aws.ToString(p.ParameterValue) {
-					p.ParameterValue = d.stack.Parameters[has].ResolvedValue
-				}
-			}
 		case has >= 0:
 			p.UsePreviousValue = aws.Bool(true)
 		default:

@@ -23,6 +23,7 @@ type source struct {
 	bytes  int // of the template as it is
 	root   map[string]any
 	parsed *template.Template // of what is deployed in the rehearsal
+	stored map[string]bool    // parameters that name parameters of Systems Manager
 	notes  []string           // what is otherwise than in the template
 }
 
@@ -42,7 +43,7 @@ func parseSource(name string, body []byte) (*source, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not an object", name)
 	}
-	s := &source{name: name, bytes: len(body), root: root}
+	s := &source{name: name, bytes: len(body), root: root, stored: map[string]bool{}}
 	s.adapt()
 	text, err := json.Marshal(root)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *source) adapt() {
 		resources[id] = s.conceal(r)
 	}
 	parameters, _ := s.root["Parameters"].(map[string]any)
-	for _, value := range parameters {
+	for name, value := range parameters {
 		p, ok := value.(map[string]any)
 		if !ok {
 			continue
@@ -99,6 +100,7 @@ func (s *source) adapt() {
 		secret := fmt.Sprint(p["NoEcho"]) == "true"
 		stored := strings.HasPrefix(kind, "AWS::SSM::Parameter::Value<")
 		if stored {
+			s.stored[name] = true
 			p["Type"] = "String"
 			if strings.Contains(kind, "<List<") || strings.Contains(kind, "CommaDelimitedList") {
 				p["Type"] = "CommaDelimitedList"
