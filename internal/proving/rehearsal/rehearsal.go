@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -37,7 +38,7 @@ type Config struct {
 	Logger   *slog.Logger
 	Parallel int           // runs at the same time
 	MaxRuns  int           // of failures
-	Limit    time.Duration // of all runs
+	Limit    time.Duration // of all runs; failures that are left then are not rehearsed
 
 	Progress func(done, total int) // may be nil
 
@@ -127,7 +128,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	if config.Limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, config.Limit, fmt.Errorf("the rehearsal was not done within %s", config.Limit))
+		ctx, cancel = context.WithTimeoutCause(ctx, config.Limit, &limitError{config.Limit})
 		defer cancel()
 	}
 	removeStale(os.TempDir(), time.Now())
@@ -136,6 +137,13 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		err = context.Cause(ctx)
 	}
 	return report, err
+}
+
+// A limitError reports that Config.Limit is over.
+type limitError struct{ limit time.Duration }
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the rehearsal was not done within %s", e.limit)
 }
 
 func (c *Config) run(ctx context.Context) (*Report, error) {
@@ -355,6 +363,7 @@ func (c *Config) longestPath(d *deployed, base *outcome) []string {
 type trial struct {
 	forward, backward *fault
 	failure           Failure
+	done              bool
 }
 
 // sweep runs the update with a failure at each step, and with a second one at each step of the way back from the last of them.
@@ -385,7 +394,6 @@ func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool,
 	}
 	all := len(trials)
 	trials = trials[:min(all, c.MaxRuns)]
-	report.Skipped = all - len(trials)
 	var lastOutcome *outcome
 	done := 0
 	each := func(list []*trial, from int) error {
@@ -406,7 +414,9 @@ func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool,
 			}
 		})
 	}
-	if err := each(trials, 0); err != nil {
+	var limit *limitError
+	err := each(trials, 0)
+	if err != nil && !errors.As(err, &limit) {
 		return err
 	}
 	if lastOutcome != nil {
@@ -415,8 +425,7 @@ func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool,
 			if !call.Rollback {
 				continue
 			}
-			if len(trials) >= c.MaxRuns {
-				report.Skipped++
+			if all++; len(trials) >= c.MaxRuns {
 				continue
 			}
 			of := trials[last]
@@ -424,14 +433,20 @@ func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool,
 			failure.Rollback = call.Action + " " + call.LogicalID
 			trials = append(trials, &trial{forward: of.forward, backward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: failure})
 		}
-		if err := each(trials[first:], first); err != nil {
+		if err == nil {
+			err = each(trials[first:], first)
+		}
+		if err != nil && !errors.As(err, &limit) {
 			return err
 		}
 	}
-	report.Runs += len(trials)
 	for _, t := range trials {
-		report.Failures = append(report.Failures, t.failure)
+		if t.done {
+			report.Failures = append(report.Failures, t.failure)
+		}
 	}
+	report.Runs += len(report.Failures)
+	report.Skipped = all - len(report.Failures)
 	return nil
 }
 
@@ -450,6 +465,9 @@ func (c *Config) parallel(ctx context.Context, n int, f func(context.Context, in
 		group.Go(func() {
 			defer func() { <-slots }()
 			if err := f(ctx, i); err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
 				cancel(err)
 				return
 			}
@@ -464,6 +482,7 @@ func (c *Config) parallel(ctx context.Context, n int, f func(context.Context, in
 
 // fill notes what a run did.
 func (t *trial) fill(out *outcome, stack string) {
+	t.done = true
 	f := &t.failure
 	f.Status, f.Stuck, f.Left, f.Lost = string(out.status), []string{}, lost(out.left), []Lost{}
 	if out.refused != nil {

@@ -143,6 +143,9 @@ func (p *place) around(ctx context.Context, of local.ResourceCall, next func(con
 	if f != nil && !f.after {
 		return failed("InvalidRequest", "a failure"), nil
 	}
+	if strings.HasPrefix(of.Type, "Custom::") {
+		return local.ResourceAnswer{Status: "SUCCESS", Identifier: "seed", Model: map[string]any{"Data": map[string]any{"Key": "k"}}}, nil
+	}
 	answer, err := next(ctx)
 	if err != nil || answer.Status != "SUCCESS" {
 		return answer, err
@@ -431,6 +434,69 @@ func TestStuck(t *testing.T) {
 	i := slices.IndexFunc(r.Failures, func(f Failure) bool { return f.Rollback == "UPDATE A" })
 	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --resources-to-skip A" {
 		t.Fatalf("%+v", r.Failures)
+	}
+}
+
+// TestOutside: nested stacks, custom resources, wait conditions, signals and types without a schema are rehearsed as far as that goes.
+func TestOutside(t *testing.T) {
+	p := newPlace(t)
+	const account = "000000000010"
+	child, err := p.remote(account).UploadTemplate(t.Context(), "", []byte(`{"Resources": {"X": `+of(param, "1")+`}, "Outputs": {"Name": {"Value": {"Ref": "X"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"Resources": {
+		"Net": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "` + child + `", "Parameters": {}}},
+		"A": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": {"Fn::GetAtt": "Net.Outputs.Name"}}},
+		"Seed": {"Type": "Custom::Seed", "Properties": {"ServiceToken": "arn:aws:lambda:eu-west-1:000000000010:function:f", "N": "1"}},
+		"B": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": {"Fn::GetAtt": "Seed.Key"}}}}}`
+	if status := p.deploy(account, "s", body, false); status != types.StackStatusCreateComplete {
+		t.Fatal(status)
+	}
+	next := strings.Replace(body, `"N": "1"`, `"N": "2"`, 1)
+	next = strings.Replace(next, `"Parameters": {}`, `"TimeoutInMinutes": 5`, 1)
+	next = strings.Replace(next, `"B": {`, `"W": {"Type": "AWS::CloudFormation::WaitCondition", "CreationPolicy": {"ResourceSignal": {"Count": 2}}}, "B": {`, 1)
+	r := p.rehearse(account, "s", next, func(c *Config) { c.MaxRuns = 0 })
+	var steps []string
+	for _, s := range r.Steps {
+		steps = append(steps, s.Action+" "+s.LogicalID+" "+s.Type)
+	}
+	slices.Sort(steps)
+	if r.Status != "UPDATE_COMPLETE" || !slices.Equal(steps, []string{"CREATE W AWS::CloudFormation::WaitConditionHandle", "UPDATE Net AWS::CloudFormation::Stack", "UPDATE Seed Custom::Seed"}) {
+		t.Errorf("%s %s %v", r.Status, r.Reason, steps)
+	}
+	for _, text := range []string{"nested stacks are one step each", "wait conditions are taken to be fulfilled", "signals are taken to arrive"} {
+		if !slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.HasPrefix(s, text) }) {
+			t.Errorf("nothing of %q in %q", text, r.Unknown)
+		}
+	}
+	// A stack does not refer to a resource by what a rehearsal made up.
+	if r := p.rehearse(account, "s", body, nil); r.Pending {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestLimit: when the time is over, the report has the failures that were rehearsed.
+func TestLimit(t *testing.T) {
+	p := newPlace(t)
+	const account = "000000000011"
+	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, false)
+	for n := range 3 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		config := Config{
+			Remote: p.remote(account), Stack: "s", Template: []byte(`{"Resources": {"A": ` + of(param, "2") + `, "B": ` + of(param, "2") + `}}`), File: "t.json",
+			Base: baseConfig(t), Getenv: func(string) string { return "" }, Parallel: 1, MaxRuns: 9,
+			Progress: func(done, _ int) {
+				if done > n {
+					cancel(&limitError{time.Second})
+				}
+			},
+		}
+		r, err := Run(ctx, config)
+		if err != nil || len(r.Failures) != n+1 || r.Skipped == 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		cancel(nil)
 	}
 }
 
