@@ -169,7 +169,7 @@ func TestRecordings(t *testing.T) {
 			equal++
 		}
 	}
-	if all < 20 || resources < 2*all || equal*100 < all*95 {
+	if all < 20 || resources < all || equal*100 < all*95 {
 		t.Errorf("%d of %d recordings as rehearsed", equal, all)
 	}
 	t.Logf("%d of %d recordings as rehearsed, with %d resources", equal, all, resources)

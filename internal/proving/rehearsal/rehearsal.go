@@ -366,88 +366,88 @@ type trial struct {
 	done              bool
 }
 
+// A sweep are the runs with failures.
+type sweep struct {
+	*Config
+	deployed *deployed
+	exists   map[string]bool
+	trials   []*trial
+	last     int      // the trial after which most is undone
+	undone   *outcome // of that trial
+	all      int      // also those for which there are too many runs
+	done     int
+}
+
 // sweep runs the update with a failure at each step, and with a second one at each step of the way back from the last of them.
+// When the time of the rehearsal is over, the others are left out.
 func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool, base *outcome, report *Report) error {
-	var trials []*trial
-	last := -1 // the trial after which most is undone
-	add := func(call Call, after bool) {
-		when := "before"
-		if after {
-			when = "after"
-		}
-		trials = append(trials, &trial{
-			forward: &fault{call.LogicalID, call.Action, after, "InvalidRequest"},
-			failure: Failure{LogicalID: call.LogicalID, Type: shownType(call.Type), Action: call.Action, When: when},
-		})
-	}
+	s := &sweep{Config: c, deployed: d, exists: exists, last: -1}
 	for _, call := range base.calls {
 		if call.Rollback || call.Failed {
 			continue
 		}
 		if call.Action != "DELETE" {
-			last = len(trials)
+			s.last = s.all
 		}
-		add(call, false)
-		if call.Action == "CREATE" {
-			add(call, true)
+		of := Failure{LogicalID: call.LogicalID, Type: shownType(call.Type), Action: call.Action, When: "before"}
+		s.add(&trial{forward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
+		if of.When = "after"; call.Action == "CREATE" {
+			s.add(&trial{forward: &fault{call.LogicalID, call.Action, true, "InvalidRequest"}, failure: of})
 		}
 	}
-	all := len(trials)
-	trials = trials[:min(all, c.MaxRuns)]
-	var lastOutcome *outcome
-	done := 0
-	each := func(list []*trial, from int) error {
-		return c.parallel(ctx, len(list), func(ctx context.Context, i int) error {
-			out, err := rehearse(ctx, c, d, exists, list[i].forward, list[i].backward, false)
-			if err != nil {
-				return err
+	err := s.run(ctx, 0)
+	if first := len(s.trials); s.undone != nil {
+		for _, call := range s.undone.calls {
+			if call.Rollback {
+				of := s.trials[s.last].failure
+				of.Rollback = call.Action + " " + call.LogicalID
+				s.add(&trial{forward: s.trials[s.last].forward, backward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
 			}
-			list[i].fill(out, report.StackName)
-			if from+i == last {
-				lastOutcome = out
-			}
-			return nil
-		}, func() {
-			done++
-			if c.Progress != nil {
-				c.Progress(done, len(trials))
-			}
-		})
+		}
+		if err == nil {
+			err = s.run(ctx, first)
+		}
 	}
 	var limit *limitError
-	err := each(trials, 0)
 	if err != nil && !errors.As(err, &limit) {
 		return err
 	}
-	if lastOutcome != nil {
-		first := len(trials)
-		for _, call := range lastOutcome.calls {
-			if !call.Rollback {
-				continue
-			}
-			if all++; len(trials) >= c.MaxRuns {
-				continue
-			}
-			of := trials[last]
-			failure := of.failure
-			failure.Rollback = call.Action + " " + call.LogicalID
-			trials = append(trials, &trial{forward: of.forward, backward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: failure})
-		}
-		if err == nil {
-			err = each(trials[first:], first)
-		}
-		if err != nil && !errors.As(err, &limit) {
-			return err
-		}
-	}
-	for _, t := range trials {
+	for _, t := range s.trials {
 		if t.done {
 			report.Failures = append(report.Failures, t.failure)
 		}
 	}
 	report.Runs += len(report.Failures)
-	report.Skipped = all - len(report.Failures)
+	report.Skipped = s.all - len(report.Failures)
 	return nil
+}
+
+// add adds a trial, if it is not one too many.
+func (s *sweep) add(t *trial) {
+	if s.all++; len(s.trials) < s.MaxRuns {
+		s.trials = append(s.trials, t)
+	}
+}
+
+// run runs the trials from one on.
+func (s *sweep) run(ctx context.Context, from int) error {
+	return s.parallel(ctx, len(s.trials)-from, func(ctx context.Context, i int) error {
+		t := s.trials[from+i]
+		out, err := rehearse(ctx, s.Config, s.deployed, s.exists, t.forward, t.backward, false)
+		if err != nil {
+			return err
+		}
+		t.fill(out, aws.ToString(s.deployed.stack.StackName))
+		if from+i == s.last {
+			s.undone = out
+		}
+		return nil
+	}, func() {
+		s.done++
+		if s.Progress != nil {
+			s.Progress(s.done, len(s.trials))
+		}
+	})
 }
 
 // parallel calls a function for 0 to n-1, and another one after each. The first error ends it.

@@ -351,6 +351,29 @@ func shown(list []Lost) string {
 	return strings.Join(names, ", ")
 }
 
+// written is a report as text. No format of it has a secret.
+func written(t *testing.T, r *Report) string {
+	t.Helper()
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var html, plain bytes.Buffer
+	if err := r.WriteHTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteText(&plain, func(s string) string { return s }); err != nil {
+		t.Fatal(err)
+	}
+	all := string(data) + html.String() + plain.String()
+	for _, secret := range []string{"hunter2", "hunter3", "rehearsed-secret"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("the report has %q", secret)
+		}
+	}
+	return plain.String()
+}
+
 // TestReport: a report has what matters, and no secret.
 func TestReport(t *testing.T) {
 	p := newPlace(t)
@@ -366,26 +389,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(status)
 	}
 	p.deploy(account, "user", `{"Resources": {"U": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": {"Fn::ImportValue": "mine"}}}}}`, false)
-	text := func(r *Report) string {
-		data, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var html, plain bytes.Buffer
-		if err := r.WriteHTML(&html); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.WriteText(&plain, func(s string) string { return s }); err != nil {
-			t.Fatal(err)
-		}
-		all := string(data) + html.String() + plain.String()
-		for _, secret := range []string{"hunter2", "hunter3", "rehearsed-secret"} {
-			if strings.Contains(all, secret) {
-				t.Errorf("the report has %q", secret)
-			}
-		}
-		return plain.String()
-	}
+	text := func(r *Report) string { return written(t, r) }
 
 	// The same again is no change; another secret is one, and no pattern is checked on its placeholder.
 	if r := p.rehearse(account, stack, before, nil); r.Pending || !strings.Contains(text(r), "there is nothing to change") {
