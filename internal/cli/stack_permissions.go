@@ -329,32 +329,32 @@ func (c *app) needsAsText(l *listedNeeds) error {
 			if e.Unknown {
 				why += " (unknown to IAM)"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", flat(e.Identity), cmp.Or(flat(e.Resource), "-"), e.Action, short(flat(strings.Join(e.On, " "))), why)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", words.Flat(e.Identity), cmp.Or(words.Flat(e.Resource), "-"), e.Action, short(words.Flat(strings.Join(e.On, " "))), why)
 		}
 	})
 }
 
 func remarkText(r permissions.Remark) string {
 	if r.Resource == "" {
-		return flat(r.Text)
+		return words.Flat(r.Text)
 	}
-	return flat(r.Resource + " (" + r.Type + "): " + r.Text)
+	return words.Flat(r.Resource + " (" + r.Type + "): " + r.Text)
 }
 
 func (c *app) differenceAsText(d *permissions.Difference) error {
 	c.printf("%s missing, %s only under a condition, %s not needed\n", words.Count(len(d.Missing), "action"), words.Count(len(d.Conditional), "action"), words.Count(len(d.Unused), "action"))
 	list := func(sign string, entries []permissions.Entry) {
 		for _, e := range entries {
-			c.printf("%s %s on %s (%s: %s)\n", sign, e.Action, flat(strings.Join(e.On, " ")), cmp.Or(flat(e.Resource), "the stack"), e.Why)
+			c.printf("%s %s on %s (%s: %s)\n", sign, e.Action, words.Flat(strings.Join(e.On, " ")), cmp.Or(words.Flat(e.Resource), "the stack"), e.Why)
 		}
 	}
 	list("-", d.Missing)
 	list("?", d.Conditional)
 	for _, a := range d.Unused {
-		c.printf("+ %s\n", flat(a))
+		c.printf("+ %s\n", words.Flat(a))
 	}
 	for _, r := range d.Remarks {
-		c.notef("note: %s\n", flat(r))
+		c.notef("note: %s\n", words.Flat(r))
 	}
 	return nil
 }

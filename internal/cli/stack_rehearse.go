@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/proving/rehearsal"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -140,7 +141,7 @@ func (c *app) rehearse(ctx context.Context, o *rehearseOptions, d *deployment) (
 	case "html":
 		err = report.WriteHTML(c.Stdout)
 	default:
-		err = report.WriteText(c.Stdout, flat)
+		err = report.WriteText(c.Stdout, words.Flat)
 	}
 	if err != nil {
 		return err
