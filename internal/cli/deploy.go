@@ -57,12 +57,18 @@ whose names are already in use, instead of failing. Both use a change set.
 --protect change a stack that exists together with its update, which follows the new policy, or if there is
 nothing to update. They change nothing if the update is refused, and stay if it fails later.
 
+--policy-out FILE writes the IAM policy that the changes need, before they are made; with --plan, that is
+all. It is for the caller, or for the role of the stack if it has one. See "cfn stack permissions".
+
+--rehearse shows what the update of a stack would do, also if a step fails, and deploys nothing. See
+"cfn stack rehearse".
+
 Ctrl-C stops the wait, not the deployment; "cfn stack cancel" rolls an update back. If the deployment fails, cfn prints the root cause: the
 resource, the message and log of its handler, and the line of the template.
 
 Exit code: 0 if the stack matches the template, even if nothing changed; 1 if a file or the
 configuration is invalid, or the answer was no; 2 if the service rejected the request or the deployment
-failed; 3 if --plan found changes; 130 after Ctrl-C.`,
+failed; 3 if --plan found changes or the update fails in --rehearse; 130 after Ctrl-C.`,
 		Example: `  cfn deploy stack.yaml
   cfn deploy stack.yaml --stack-name shop-test --parameter Stage=test --tag team=shop
   cfn deploy stack.yaml --params-file prod.json --capabilities CAPABILITY_IAM --format json
@@ -117,24 +123,8 @@ func (o *deployOptions) request(c *app, file string) (*deployment, error) {
 	if !stackNamePattern.MatchString(d.name) {
 		return nil, usagef("option --stack-name: %q is not a valid stack name: use a letter followed by letters, digits and hyphens, at most 128 characters", d.name)
 	}
-	if o.paramsFile != "" {
-		if d.parameters, d.tags, err = c.readParamsFile(o.paramsFile); err != nil {
-			return nil, err
-		}
-	}
-	for _, text := range o.parameters {
-		key, value, found := strings.Cut(text, "=")
-		if !found || key == "" {
-			return nil, usagef("option --parameter: expected KEY=VALUE but got %q", text)
-		}
-		d.parameters = setParameter(d.parameters, stackParameter{key: key, value: value})
-	}
-	for _, text := range o.tags {
-		key, value, found := strings.Cut(text, "=")
-		if !found || key == "" {
-			return nil, usagef("option --tag: expected KEY=VALUE but got %q", text)
-		}
-		d.tags = setTag(d.tags, key, value)
+	if err := o.values(c, d); err != nil {
+		return nil, err
 	}
 	if o.policy != "" {
 		if d.policy, err = c.readStackPolicy(o.policy); err != nil {
@@ -142,6 +132,30 @@ func (o *deployOptions) request(c *app, file string) (*deployment, error) {
 		}
 	}
 	return d, nil
+}
+
+// values reads the parameters and tags of a deployment.
+func (o *deployOptions) values(c *app, d *deployment) (err error) {
+	if o.paramsFile != "" {
+		if d.parameters, d.tags, err = c.readParamsFile(o.paramsFile); err != nil {
+			return err
+		}
+	}
+	for _, text := range o.parameters {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return usagef("option --parameter: expected KEY=VALUE but got %q", text)
+		}
+		d.parameters = setParameter(d.parameters, stackParameter{key: key, value: value})
+	}
+	for _, text := range o.tags {
+		key, value, found := strings.Cut(text, "=")
+		if !found || key == "" {
+			return usagef("option --tag: expected KEY=VALUE but got %q", text)
+		}
+		d.tags = setTag(d.tags, key, value)
+	}
+	return nil
 }
 
 var stackNamePattern = lazyregexp.New(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`)
@@ -178,10 +192,13 @@ func (c *app) openDeployment(ctx context.Context, opts *deployOptions, d *deploy
 }
 
 func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) error {
+	if opts.rehearse {
+		return c.rehearse(ctx, &rehearseOptions{deployOptions: *opts, maxRuns: defaultRuns, limit: defaultRehearsal}, d)
+	}
 	if err := c.openDeployment(ctx, opts, d); err != nil {
 		return err
 	}
-	if opts.plan || opts.enforce || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
+	if opts.plan || opts.policyOut != "" || opts.enforce || opts.revertDrift || opts.importExisting || c.asksBefore(opts) {
 		in, err := c.changeSetInput(ctx, opts, d)
 		if err != nil {
 			return err

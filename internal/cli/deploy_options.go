@@ -17,12 +17,12 @@ import (
 type deployOptions struct {
 	remoteOptions
 	stackName, paramsFile, role, bucket  string
-	onFailure, policy                    string
+	onFailure, policy, policyOut         string
 	parameters, tags                     []string
 	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
-	noValidation, enforce                bool
+	noValidation, enforce, rehearse      bool
 	protect                              optionalBool
 }
 
@@ -44,13 +44,18 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.importExisting, "import-existing-resources", false, "import resources whose names are already in use")
 	flags.BoolVar(&o.noValidation, "no-validation", false, "do not check properties and names before the deployment")
 	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
+	flags.StringVar(&o.policyOut, "policy-out", "", "write the IAM policy that the changes need to the JSON `FILE`")
 	flags.Var(&o.protect, "protect", "turn termination protection on; --protect=false turns it off")
 	flags.Lookup("protect").NoOptDefVal = "true"
 	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
+	flags.BoolVar(&o.rehearse, "rehearse", false, "only show what the update will do, also if a step fails")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
-	cmd.MarkFlagsMutuallyExclusive("plan", "yes")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
+	cmd.MarkFlagsMutuallyExclusive("plan", "rehearse", "yes")
+	for _, name := range []string{"policy-out", "revert-drift", "import-existing-resources", "no-wait"} {
+		cmd.MarkFlagsMutuallyExclusive("rehearse", name)
+	}
 	o.remoteOptions.flags(flags)
 }
 

@@ -19,13 +19,13 @@ import (
 )
 
 // localCloudFormation is the command "local" of scripts: it starts a local CloudFormation,
-// the one of cfn serve, and sets the variables of cfn env.
+// the one of cfn serve, and sets the variables of cfn env. It simulates the types that match its arguments.
 func localCloudFormation(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: local")
+	if neg {
+		ts.Fatalf("usage: local [PATTERN…]")
 	}
 	environ := append(os.Environ(), "HOME="+ts.Getenv("HOME"))
-	cloud, err := local.Open(context.Background(), local.Config{Dir: ts.MkAbs(".local"), Environ: environ})
+	cloud, err := local.Open(context.Background(), local.Config{Dir: ts.MkAbs(".local"), Environ: environ, Simulate: args})
 	ts.Check(err)
 	server := httptest.NewServer(cloud)
 	ts.Defer(func() {

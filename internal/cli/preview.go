@@ -457,6 +457,12 @@ func (c *app) deployPreviewed(ctx context.Context, opts *deployOptions, d *deplo
 		c.dropPreview(ctx, d.remote, p)
 		return err
 	}
+	if opts.policyOut != "" {
+		if err := c.writeDeployPolicy(ctx, opts, d, p, aws.ToString(in.TemplateURL)); err != nil {
+			c.dropPreview(ctx, d.remote, p)
+			return err
+		}
+	}
 	refused := opts.enforce && p.plan.forbidden > 0
 	out := &deployed{app: c, remote: d.remote, options: &opts.remoteOptions, name: d.name, id: p.set.StackID, graph: d.graph, verb: "deploy", Changed: p.plan.Pending}
 	if opts.plan || refused || !p.plan.Pending {

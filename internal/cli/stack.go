@@ -32,14 +32,14 @@ deleted stack, use the ARN.
 Exit code: 0; 1 if a file or setting is missing on this machine; 2 if the stack does not exist or the
 service returned an error. "cfn stack test" needs no server.`,
 		Args: func(*cobra.Command, []string) error {
-			return errors.New("the following arguments are required: events, resources, outputs, template, drift, cancel, continue, rollback, refactor or test")
+			return errors.New("the following arguments are required: events, resources, outputs, template, drift, cancel, continue, rollback, refactor, permissions, rehearse or test")
 		},
 		RunE:        func(*cobra.Command, []string) error { return nil }, // Args never lets it run
 		Annotations: map[string]string{"log": "none"},
 	}
 	opts.flags(cmd.PersistentFlags())
 	cmd.AddCommand(newStackEvents(c, opts), newStackResources(c, opts), newStackOutputs(c, opts), newStackTemplate(c, opts), newStackDrift(c, opts),
-		newStackCancel(c, opts), newStackContinue(c, opts), newStackRollback(c, opts), newStackRefactor(c, opts), newStackSuite(c, opts))
+		newStackCancel(c, opts), newStackContinue(c, opts), newStackRollback(c, opts), newStackRefactor(c, opts), newStackPermissions(c, opts), newStackRehearse(c, opts), newStackSuite(c, opts))
 	return cmd
 }
 

@@ -524,7 +524,7 @@ func (g *rig) breaks(statuses ...types.StackRefactorExecutionStatus) (heal func(
 		worker := workers[wakeKind]
 		run := worker.Run
 		worker.Run = func(ctx context.Context, id string) (time.Time, error) {
-			row, err := find(ctx, g.store.Read(), "id = ?", id)
+			row, err := store.Find[refactorRow](ctx, g.store.Read(), "id = ?", id)
 			switch {
 			case err != nil:
 				return time.Time{}, err

@@ -1,0 +1,525 @@
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/local"
+)
+
+// Config is an update to rehearse.
+type Config struct {
+	Remote *submit.Remote // the place of the stack, which is only read
+	Stack  string         // its name or ARN
+
+	// Template is the next one, File its name. Nil is the deployed template.
+	Template []byte
+	File     string
+
+	Parameters []types.Parameter // those without a value, and those that are not here, keep theirs
+	Tags       []types.Tag       // nil keeps those of the stack
+
+	Base     local.Config // of the local CloudFormations
+	Getenv   func(string) string
+	Logger   *slog.Logger
+	Parallel int           // runs at the same time
+	MaxRuns  int           // of failures
+	Limit    time.Duration // of all runs; failures that are left then are not rehearsed
+
+	Progress func(done, total int) // may be nil
+
+	next *source
+}
+
+// A Report is the result of a rehearsal.
+type Report struct {
+	StackName string   `json:"stackName"`
+	Region    string   `json:"region"`
+	Status    string   `json:"status"`  // in which the update ends; "" if it is refused or there is nothing to change
+	Reason    string   `json:"reason"`  // why it fails or is refused
+	Pending   bool     `json:"pending"` // whether there is something to change
+	Changes   []Change `json:"changes"`
+	Steps     []Step   `json:"steps"`       // in their order
+	Path      []string `json:"longestPath"` // logical IDs of steps that wait for each other
+
+	Failures  []Failure  `json:"failures"`
+	Lost      []Lost     `json:"lost"`      // by the update if it succeeds
+	Conflicts []Conflict `json:"conflicts"` // names that are in use
+	Quotas    []Quota    `json:"quotas"`
+	Exports   []string   `json:"exports"` // of the stack, which other stacks import
+	Unknown   []string   `json:"unknown"` // what the rehearsal does not know
+
+	Runs    int `json:"runs"`
+	Skipped int `json:"skipped"` // failures that were not run
+}
+
+// A Change is one of a resource.
+type Change struct {
+	LogicalID   string   `json:"logicalId"`
+	Type        string   `json:"resourceType"`
+	Action      string   `json:"action"` // Add, Modify, Remove
+	Replacement string   `json:"replacement"`
+	Properties  []string `json:"properties"` // that change; their values are in no report
+}
+
+// A Step is a call of a handler.
+type Step struct {
+	LogicalID string `json:"logicalId"`
+	Type      string `json:"resourceType"`
+	Action    string `json:"action"`   // CREATE, UPDATE, DELETE
+	Replaces  bool   `json:"replaces"` // a resource that exists
+	Failed    bool   `json:"failed"`
+}
+
+// A Failure is what happens if a step fails.
+type Failure struct {
+	LogicalID string `json:"logicalId"`
+	Type      string `json:"resourceType"`
+	Action    string `json:"action"`
+	When      string `json:"when"`     // before, after: its work was done
+	Rollback  string `json:"rollback"` // "DELETE Queue" if that fails on the way back, too
+
+	Status  string   `json:"status"`
+	Stuck   []string `json:"stuck"`   // logical IDs of the resources that keep the rollback from its end
+	Command string   `json:"command"` // that continues the rollback without them
+	Left    []Lost   `json:"left"`    // exist afterwards, and are not part of the stack
+	Lost    []Lost   `json:"lost"`    // existed before, and are deleted
+}
+
+// Lost is a resource that is gone, or left.
+type Lost struct {
+	LogicalID  string `json:"logicalId"`
+	Type       string `json:"resourceType"`
+	PhysicalID string `json:"physicalId"`
+}
+
+// A Conflict is a resource whose name is in use.
+type Conflict struct {
+	LogicalID  string `json:"logicalId"`
+	Type       string `json:"resourceType"`
+	Identifier string `json:"identifier"`
+}
+
+// A Quota is a limit of CloudFormation.
+type Quota struct {
+	Name  string `json:"name"`
+	Used  int    `json:"used"`
+	Limit int    `json:"limit"`
+}
+
+// Run rehearses an update. The error is that of the place of the stack, of the template, or of the context.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, config.Limit, &limitError{config.Limit})
+		defer cancel()
+	}
+	removeStale(os.TempDir(), time.Now())
+	report, err := config.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return report, err
+}
+
+// A limitError reports that Config.Limit is over.
+type limitError struct{ limit time.Duration }
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the rehearsal was not done within %s", e.limit)
+}
+
+func (c *Config) run(ctx context.Context) (*Report, error) {
+	var err error
+	if c.Template == nil {
+		if c.Template, err = deployedTemplate(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if c.next, err = parseSource(c.File, c.Template); err != nil {
+		return nil, err
+	}
+	d, err := read(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{
+		StackName: aws.ToString(d.stack.StackName), Region: c.Remote.Region, Changes: []Change{}, Steps: []Step{}, Path: []string{}, Failures: []Failure{}, Lost: []Lost{}, Conflicts: []Conflict{},
+		Quotas: c.next.quotas(), Exports: append([]string{}, d.imported...),
+	}
+	base, err := rehearse(ctx, c, d, nil, nil, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	exists := map[string]bool{}
+	if base.refused == nil && !base.unchanged {
+		if report.Conflicts = c.conflicts(ctx, d, base); len(report.Conflicts) > 0 {
+			for _, conflict := range report.Conflicts {
+				exists[conflict.LogicalID] = true
+			}
+			if base, err = rehearse(ctx, c, d, exists, nil, nil, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	report.base(c, d, base)
+	if report.Pending && base.refused == nil {
+		if err := c.sweep(ctx, d, exists, base, report); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.next.stored) > 0 {
+		d.remark("parameters of Systems Manager are taken to have the values that they had at the last update")
+	}
+	report.Unknown = slices.Concat(d.remarks, d.template.notes, c.next.notes, always)
+	slices.Sort(report.Unknown)
+	report.Unknown = slices.Compact(report.Unknown)
+	return report, nil
+}
+
+// always is not known in any rehearsal.
+var always = []string{
+	"hooks, macros and the functions of custom resources are not run",
+	"quotas and capacity of other services, eventual consistency, and values that services make up are not known",
+}
+
+// base fills in what the update does if nothing fails.
+func (r *Report) base(c *Config, d *deployed, base *outcome) {
+	r.Runs++
+	if base.refused != nil {
+		r.Pending, r.Reason = true, submit.Explain(base.refused).Text
+		return
+	}
+	if base.unchanged {
+		return
+	}
+	r.Pending, r.Status, r.Reason = true, string(base.status), ""
+	if !succeeded(base.status) {
+		r.Reason = firstFailure(base.events, &types.Stack{StackStatusReason: &base.reason})
+	}
+	for _, change := range base.changes {
+		if of := change.ResourceChange; of != nil {
+			r.Changes = append(r.Changes, changeOf(of))
+		}
+	}
+	for _, call := range base.calls {
+		if call.Rollback {
+			continue
+		}
+		r.Steps = append(r.Steps, Step{call.LogicalID, shownType(call.Type), call.Action, call.Action == "CREATE" && d.resources[call.LogicalID] != nil, call.Failed})
+	}
+	if succeeded(base.status) {
+		r.Lost = lost(base.gone)
+	}
+	r.Path = c.longestPath(d, base)
+}
+
+// shownType is the type of a resource in the template.
+func shownType(name string) string {
+	if name == nestedType {
+		return "AWS::CloudFormation::Stack"
+	}
+	return name
+}
+
+func succeeded(status types.StackStatus) bool { return status == types.StackStatusUpdateComplete }
+
+func changeOf(of *types.ResourceChange) Change {
+	out := Change{LogicalID: aws.ToString(of.LogicalResourceId), Type: shownType(aws.ToString(of.ResourceType)), Action: string(of.Action), Replacement: string(of.Replacement), Properties: []string{}}
+	for _, detail := range of.Details {
+		if detail.Target == nil {
+			continue
+		}
+		name := string(detail.Target.Attribute)
+		if detail.Target.Name != nil {
+			name = *detail.Target.Name
+		}
+		if !slices.Contains(out.Properties, name) {
+			out.Properties = append(out.Properties, name)
+		}
+	}
+	slices.Sort(out.Properties)
+	return out
+}
+
+func lost(things []*thing) []Lost {
+	out := []Lost{}
+	for _, t := range things {
+		out = append(out, Lost{t.LogicalID, shownType(t.Type), t.Identifier})
+	}
+	slices.SortFunc(out, func(a, b Lost) int { return strings.Compare(a.LogicalID+a.PhysicalID, b.LogicalID+b.PhysicalID) })
+	return out
+}
+
+// conflicts looks for new resources whose identifiers the template sets and which exist already.
+func (c *Config) conflicts(ctx context.Context, d *deployed, base *outcome) []Conflict {
+	out := []Conflict{}
+	for _, s := range base.resources {
+		id, typeName := aws.ToString(s.LogicalResourceId), aws.ToString(s.ResourceType)
+		if d.resources[id] != nil || ownType(typeName) || s.ResourceStatus == types.ResourceStatusDeleteComplete {
+			continue
+		}
+		of := d.schemas[typeName]
+		if of == nil || of.Handler("read") == nil || !setByUser(of, c.next.parsed.Resource(id)) {
+			continue
+		}
+		if physical := aws.ToString(s.PhysicalResourceId); physical != "" && conflict(ctx, c.Remote, typeName, physical) {
+			out = append(out, Conflict{id, typeName, physical})
+		}
+	}
+	return out
+}
+
+// setByUser reports whether the template sets the identifier of a resource.
+func setByUser(s *schema.Schema, r *template.Resource) bool {
+	if r == nil {
+		return false
+	}
+	for _, path := range s.PrimaryIdentifier {
+		if len(path.Tokens) != 1 || r.Properties.Get(path.Tokens[0]) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// quotas are the limits of CloudFormation for a template.
+func (s *source) quotas() []Quota {
+	return []Quota{
+		{"bytes of the template", s.bytes, template.MaxBytes}, {"resources", len(s.parsed.Resources), template.MaxResources},
+		{"parameters", len(s.parsed.Parameters), template.MaxParameters}, {"outputs", len(s.parsed.Outputs), template.MaxOutputs},
+		{"mappings", len(s.parsed.Mappings), template.MaxMappings},
+	}
+}
+
+// longestPath is the longest chain of steps of which each waits for the one before.
+func (c *Config) longestPath(d *deployed, base *outcome) []string {
+	changed := map[string]bool{}
+	for _, call := range base.calls {
+		if !call.Rollback && call.Action != "DELETE" {
+			changed[call.LogicalID] = true
+		}
+	}
+	parameters := &template.Parameters{}
+	for _, p := range c.next.parsed.Parameters {
+		b := template.Bound{Key: p.Name, List: p.IsList()}
+		if p.Default != nil {
+			b.Value = *p.Default
+		}
+		for _, has := range slices.Concat(d.stack.Parameters, c.Parameters) {
+			if aws.ToString(has.ParameterKey) == p.Name && has.ParameterValue != nil {
+				b.Value = *has.ParameterValue
+			}
+		}
+		parameters.Bound = append(parameters.Bound, b)
+	}
+	scope, err := c.next.parsed.NewScope(template.ScopeInput{Parameters: parameters, Pseudo: template.Pseudo{
+		AccountID: d.account, Region: c.Remote.Region, StackName: aws.ToString(d.stack.StackName), StackID: aws.ToString(d.stack.StackId),
+	}})
+	if err != nil {
+		return []string{}
+	}
+	order, err := scope.Order()
+	if err != nil {
+		return []string{}
+	}
+	paths, longest := map[string][]string{}, []string{}
+	for _, r := range order {
+		var before []string
+		for _, need := range scope.Needs(r) {
+			if len(paths[need]) > len(before) {
+				before = paths[need]
+			}
+		}
+		paths[r.LogicalID] = before
+		if changed[r.LogicalID] {
+			paths[r.LogicalID] = append(slices.Clone(before), r.LogicalID)
+		}
+		if len(paths[r.LogicalID]) > len(longest) {
+			longest = paths[r.LogicalID]
+		}
+	}
+	return longest
+}
+
+// A trial is a run with failures.
+type trial struct {
+	forward, backward *fault
+	failure           Failure
+	done              bool
+}
+
+// A sweep are the runs with failures.
+type sweep struct {
+	*Config
+	deployed *deployed
+	exists   map[string]bool
+	trials   []*trial
+	last     int      // the trial after which most is undone
+	undone   *outcome // of that trial
+	all      int      // also those for which there are too many runs
+	done     int
+}
+
+// sweep runs the update with a failure at each step, and with a second one at each step of the way back from the last of them.
+// When the time of the rehearsal is over, the others are left out.
+func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool, base *outcome, report *Report) error {
+	s := &sweep{Config: c, deployed: d, exists: exists, last: -1}
+	for _, call := range base.calls {
+		if call.Rollback || call.Failed {
+			continue
+		}
+		if call.Action != "DELETE" {
+			s.last = s.all
+		}
+		of := Failure{LogicalID: call.LogicalID, Type: shownType(call.Type), Action: call.Action, When: "before"}
+		s.add(&trial{forward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
+		if of.When = "after"; call.Action == "CREATE" {
+			s.add(&trial{forward: &fault{call.LogicalID, call.Action, true, "InvalidRequest"}, failure: of})
+		}
+	}
+	err := s.run(ctx, 0)
+	if first := len(s.trials); s.undone != nil {
+		for _, call := range s.undone.calls {
+			if call.Rollback {
+				of := s.trials[s.last].failure
+				of.Rollback = call.Action + " " + call.LogicalID
+				s.add(&trial{forward: s.trials[s.last].forward, backward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
+			}
+		}
+		if err == nil {
+			err = s.run(ctx, first)
+		}
+	}
+	var limit *limitError
+	if err != nil && !errors.As(err, &limit) {
+		return err
+	}
+	for _, t := range s.trials {
+		if t.done {
+			report.Failures = append(report.Failures, t.failure)
+		}
+	}
+	report.Runs += len(report.Failures)
+	report.Skipped = s.all - len(report.Failures)
+	return nil
+}
+
+// add adds a trial, if it is not one too many.
+func (s *sweep) add(t *trial) {
+	if s.all++; len(s.trials) < s.MaxRuns {
+		s.trials = append(s.trials, t)
+	}
+}
+
+// run runs the trials from one on.
+func (s *sweep) run(ctx context.Context, from int) error {
+	return s.parallel(ctx, len(s.trials)-from, func(ctx context.Context, i int) error {
+		t := s.trials[from+i]
+		out, err := rehearse(ctx, s.Config, s.deployed, s.exists, t.forward, t.backward, false)
+		if err != nil {
+			return err
+		}
+		t.fill(out, aws.ToString(s.deployed.stack.StackName))
+		if from+i == s.last {
+			s.undone = out
+		}
+		return nil
+	}, func() {
+		s.done++
+		if s.Progress != nil {
+			s.Progress(s.done, len(s.trials))
+		}
+	})
+}
+
+// parallel calls a function for 0 to n-1, and another one after each. The first error ends it.
+func (c *Config) parallel(ctx context.Context, n int, f func(context.Context, int) error, after func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, max(1, c.Parallel))
+	for i := range n {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if err := f(ctx, i); err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				cancel(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			after()
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// fill notes what a run did.
+func (t *trial) fill(out *outcome, stack string) {
+	t.done = true
+	f := &t.failure
+	f.Status, f.Stuck, f.Left, f.Lost = string(out.status), []string{}, lost(out.left), []Lost{}
+	if out.refused != nil {
+		f.Status = "refused: " + submit.Explain(out.refused).Text
+		return
+	}
+	if !succeeded(out.status) {
+		f.Lost = lost(out.gone)
+	}
+	if out.status != types.StackStatusUpdateRollbackFailed {
+		return
+	}
+	for _, call := range out.calls {
+		if call.Rollback && call.Failed && !slices.Contains(f.Stuck, call.LogicalID) {
+			f.Stuck = append(f.Stuck, call.LogicalID)
+		}
+	}
+	slices.Sort(f.Stuck)
+	if len(f.Stuck) > 0 {
+		f.Command = "cfn stack continue " + stack + " --resources-to-skip " + strings.Join(f.Stuck, ",")
+	}
+}
+
+// Summary is one sentence about the report.
+func (r *Report) Summary() string {
+	switch {
+	case !r.Pending:
+		return "there is nothing to change"
+	case r.Status == "":
+		return "the update is refused: " + r.Reason
+	case r.Status == string(types.StackStatusUpdateComplete):
+		return "the update succeeds, in " + words.Count(len(r.Steps), "step")
+	}
+	return "the update fails: it ends in " + r.Status
+}
+
+// Succeeds reports whether the update succeeds, or has nothing to do.
+func (r *Report) Succeeds() bool {
+	return !r.Pending || r.Status == string(types.StackStatusUpdateComplete)
+}

@@ -1,0 +1,131 @@
+package rehearsal
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	_ "embed"
+
+	"github.com/formwork-dev/formwork/internal/foundation/words"
+)
+
+// What is the change of a step or of a resource, in words.
+func (s Step) What() string {
+	what := map[string]string{"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}[s.Action]
+	if s.Replaces {
+		what = "create, to replace it"
+	}
+	if s.Failed {
+		what += ": fails"
+	}
+	return what
+}
+
+// At is the step that fails, in words.
+func (f Failure) At() string {
+	at := strings.ToLower(f.Action) + " " + f.LogicalID
+	if f.When == "after" {
+		at += ", after its work was done"
+	}
+	if f.Rollback != "" {
+		action, id, _ := strings.Cut(f.Rollback, " ")
+		at += "; then " + strings.ToLower(action) + " " + id + " in the rollback"
+	}
+	return at
+}
+
+// Names are the resources of a list, in words.
+func Names(list []Lost) string {
+	var out []string
+	for _, l := range list {
+		out = append(out, l.LogicalID+" ("+l.PhysicalID+")")
+	}
+	return strings.Join(out, ", ")
+}
+
+// Near are the quotas of which most is used.
+func (r *Report) Near() (out []Quota) {
+	for _, q := range r.Quotas {
+		if q.Used*5 >= q.Limit*4 {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// WriteText writes the report for people. clean makes a text safe for a terminal.
+func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Rehearsal of %s in %s: %s\n", r.StackName, r.Region, clean(r.Summary()))
+	if r.Status != "" && r.Reason != "" {
+		fmt.Fprintf(&b, "  %s\n", clean(r.Reason))
+	}
+	table := func(title, heading string, n int, row func(w io.Writer, i int)) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "\n%s\n", title)
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(t, "  %s\n", heading)
+		for i := range n {
+			row(t, i)
+		}
+		_ = t.Flush() // writes into memory
+	}
+	table("Steps", "STEP\tRESOURCE\tTYPE\tACTION", len(r.Steps), func(w io.Writer, i int) {
+		s := r.Steps[i]
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", i+1, clean(s.LogicalID), clean(s.Type), s.What())
+	})
+	if len(r.Path) > 1 {
+		fmt.Fprintf(&b, "\nLongest path: %s\n", clean(strings.Join(r.Path, " → ")))
+	}
+	table("If a step fails", "FAILURE\tENDS IN\tLEFT OVER\tLOST", len(r.Failures), func(w io.Writer, i int) {
+		f := r.Failures[i]
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", clean(f.At()), clean(f.Status), orDash(clean(Names(f.Left))), orDash(clean(Names(f.Lost))))
+	})
+	for _, f := range r.Failures {
+		if f.Command != "" {
+			fmt.Fprintf(&b, "\nThe rollback is stuck at %s (%s). To continue without it: %s\n", clean(strings.Join(f.Stuck, ", ")), clean(f.At()), clean(f.Command))
+		}
+	}
+	if len(r.Lost) > 0 {
+		fmt.Fprintf(&b, "\nLost for good if the update succeeds: %s\n", clean(Names(r.Lost)))
+	}
+	for _, c := range r.Conflicts {
+		fmt.Fprintf(&b, "\nIn use: %s (%s) exists already, so %s cannot be created\n", clean(c.Identifier), clean(c.Type), clean(c.LogicalID))
+	}
+	for _, q := range r.Near() {
+		fmt.Fprintf(&b, "\nQuota: %d of %d %s\n", q.Used, q.Limit, q.Name)
+	}
+	if len(r.Exports) > 0 {
+		fmt.Fprintf(&b, "\nOther stacks import: %s\n", clean(strings.Join(r.Exports, ", ")))
+	}
+	fmt.Fprintf(&b, "\n%s", words.Count(r.Runs, "run"))
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "; %s not rehearsed", words.Count(r.Skipped, "failure"))
+	}
+	b.WriteString(". Not known:\n")
+	for _, text := range r.Unknown {
+		fmt.Fprintf(&b, "  - %s\n", clean(text))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"names": Names, "join": strings.Join, "next": func(i int) int { return i + 1 }}).Parse(pageText))
+
+// WriteHTML writes the report as one page.
+func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
