@@ -43,6 +43,7 @@ type schemaSource struct {
 	builtin  map[string]string
 	projects map[string]*schema.Schema // nil until they are searched
 	modules  map[string]string         // schemas of the modules among the projects
+	hooks    []string                  // folders of the hooks among the projects
 	loaded   map[string]*schema.Schema
 	names    []string
 	roots    []string // folders in which projects are searched
@@ -283,6 +284,9 @@ func (s *schemaSource) addProject(dir string) error {
 			s.modules[p.TypeName] = string(f.Schema(p.TypeName))
 		}
 		return nil
+	}
+	if p.Kind == schema.Hook {
+		s.hooks = append(s.hooks, label)
 	}
 	if p.Kind != schema.Resource {
 		return nil

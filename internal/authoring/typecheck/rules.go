@@ -58,6 +58,12 @@ func Rules() []diag.Rule {
 		},
 		{ID: "resource/not-compared", Severity: diag.Info, Purpose: "With --against STACK: the template can be compared with the stack.", Why: "A template with errors, or with transforms other than AWS::LanguageExtensions, is not compared."},
 		{
+			ID: "hook/refused", Purpose: "With --hooks: the hooks let the stack, its change set and its resources pass.",
+			Why: "The operation on the stack would fail, with the message of the hook. It is a warning if the failure mode of the hook is WARN.",
+		},
+		{ID: "hook/failed", Purpose: "With --hooks: the hooks answer.", Why: "A hook that crashes, times out or answers with something else stops what it looks at, as if it refused it."},
+		{ID: "hook/not-run", Severity: diag.Info, Purpose: "With --hooks: the hooks can see the template.", Why: "A template with errors, or with parameters, modules or macros that the server does not know, is not shown to hooks."},
+		{
 			ID: "resource/combinations", Severity: diag.Info, Purpose: "All combinations of conditions are checked.",
 			Why: "Only the first few hundred combinations of the parameters that conditions depend on are checked. Pass --parameter to reduce them.",
 		},
