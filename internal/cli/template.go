@@ -39,8 +39,9 @@ All problems are reported in one run with their position and an ID; for more on 
 "cfn explain ID".
 
 A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are expanded, and
-so are modules of the folder modules next to the template, or of --modules. Other transforms are not
-run; of such a template, the parts that do not depend on them are checked.
+so are modules: those of the folder modules next to the template, or of --modules, of the projects in the
+working folder and below, and with --registry those that are registered in cfn serve. Other transforms
+are not run; of such a template, the parts that do not depend on them are checked.
 
 Conditions, mappings and rules are evaluated if every parameter has a value: a default, or a value from
 --parameter.
@@ -205,7 +206,7 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 	if err != nil {
 		return nil, missingFile(err, file, hintTemplate)
 	}
-	in.Modules = &foundModules{app: c, file: file, options: o.modules}
+	in.Modules, in.AllModules = &foundModules{c, file, o.modules, with.schemas}, o.registry
 	given := in.Supplied
 	if with.stack != nil {
 		in.Supplied = with.stack.supplied(file, data, given)
@@ -241,11 +242,12 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 	return problems, nil
 }
 
-// foundModules are the modules in folders, which are searched if a template has modules.
+// foundModules are the modules in folders, of projects and of a registry, which are searched if a template has modules.
 type foundModules struct {
 	app     *app
 	file    string
 	options moduleOptions
+	schemas *schemaSource
 }
 
 // Expand implements [template.Modules].
@@ -254,5 +256,6 @@ func (m *foundModules) Expand(ctx context.Context, root *document.Value, budget 
 	if err != nil {
 		return nil, err
 	}
+	modules.others = m.schemas.fragment
 	return (&expandedTemplate{modules: modules}).Expand(ctx, root, budget)
 }

@@ -63,7 +63,14 @@ func (c *checker) end(id string, args ...any) {
 		if c.in != inValues {
 			known = c.t.parameterNames
 		}
-		c.addUnknown(id, c.unresolved[c.order[0]].At, nil, c.order[0], known, append([]any{list(c.order)}, args...)...)
+		// The first refusal has all names, as the service returns it; the others are the places of theirs.
+		for i, name := range c.order {
+			names := []string{name}
+			if i == 0 {
+				names = c.order
+			}
+			c.addUnknown(id, c.unresolved[name].At, nil, name, known, append([]any{list(names)}, args...)...)
+		}
 	}
 }
 
@@ -170,7 +177,7 @@ func (c *checker) resources(ctx context.Context) {
 			unknown = appendNew(unknown, r.Type)
 		}
 		if r.Condition != "" && c.t.conditions[r.Condition] == nil {
-			c.addUnknown("resource-condition", r.At, c.path.Append("Condition"), r.Condition, c.t.conditionNames, r.Condition)
+			c.addUnknown("resource-condition", r.Value.Get("Condition").At, c.path.Append("Condition"), r.Condition, c.t.conditionNames, r.Condition)
 		}
 		for _, name := range r.DependsOn {
 			if c.t.resources[name] == nil {

@@ -118,8 +118,12 @@ func shapeSplit(c *checker, f call) {
 
 func shapeSelect(c *checker, f call) {
 	args, ok := arguments(f.arg, 2, 2)
-	if !ok || !maybeText(args[0]) || !maybeList(args[1]) {
+	switch {
+	case !ok || !maybeList(args[1]):
 		c.refuse("select", f.at)
+		return
+	case !maybeText(args[0]):
+		c.refuse("select", args[0])
 		return
 	}
 	index, isText := scalarText(args[0])
@@ -128,7 +132,7 @@ func shapeSelect(c *checker, f call) {
 	}
 	position, err := strconv.Atoi(index)
 	if err != nil || args[1].Kind == document.Array && (position < 0 || position >= len(args[1].Items)) {
-		c.refuse("select", f.at)
+		c.refuse("select", args[0])
 	}
 }
 

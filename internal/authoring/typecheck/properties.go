@@ -12,7 +12,7 @@ import (
 
 // Unvalidated reports whether the properties of a type are not validated before a deployment.
 func Unvalidated(typeName string) bool {
-	return strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
+	return typeName == "AWS::CDK::Metadata" || strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
 }
 
 // A Violation is one way in which properties break the schema of their type.

@@ -32,6 +32,10 @@ func Rules() []diag.Rule {
 			Why: "CloudFormation refuses other properties when it resolves the reference. Use the value that the template sets, or Ref for the identifier.",
 		},
 		{ID: "resource/read-only", Severity: diag.Warning, Purpose: "A template does not set read-only properties.", Why: "CloudFormation ignores the value without a message."},
+		{
+			ID: "resource/group", Severity: diag.Warning, Purpose: "Properties that belong together are set together, and those that exclude each other are not.",
+			Why: "CloudFormation does not check it, but the handler of the type fails. Only schemas with such keywords are checked, as those of an installed cfn-lint.",
+		},
 		{ID: "resource/deprecated", Severity: diag.Info, Purpose: "A template does not set deprecated properties.", Why: "The publisher of the type may remove them in a later version."},
 		{ID: "resource/lifecycle", Severity: diag.Warning, Purpose: "The service of a type is not being shut down.", Why: "According to the schema of the type, the service is being shut down; it may already refuse new resources."},
 		{
