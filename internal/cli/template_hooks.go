@@ -98,7 +98,7 @@ func (t *hookTrials) start(ctx context.Context) error {
 			Type: types.ThirdPartyTypeHook, TypeName: &request.TypeName, Configuration: &configuration, ConfigurationAlias: aws.String("default"),
 		})
 		if err != nil {
-			return withHint(fmt.Errorf("configure %s: %w", request.TypeName, c.serviceError(err)), "pass the configuration of the hook with --typeconfig FILE")
+			return withHint(c.serviceError(err), "pass the configuration of the hook with --typeconfig FILE")
 		}
 	}
 	return nil

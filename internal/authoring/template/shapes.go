@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -20,7 +21,12 @@ func maybeText(v *document.Value) bool {
 	return ok || isCall(v)
 }
 
-func maybeList(v *document.Value) bool { return v.Kind == document.Array || isCall(v) }
+// textual are functions that return a text whatever their arguments are.
+var textual = []string{"Fn::Base64", "Fn::Join", "Fn::Sub", "Fn::ToJsonString"}
+
+func maybeList(v *document.Value) bool {
+	return v.Kind == document.Array || isCall(v) && !slices.Contains(textual, FunctionName(v))
+}
 
 func shapeAny(*checker, call) {}
 

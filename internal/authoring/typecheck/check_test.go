@@ -105,6 +105,8 @@ Resources:
 		{"NoEcho values are not quoted", "{Name: !Ref Text}", "{Name: !Ref Bad}", `16:14 error #/Name: failed validation constraint for keyword [pattern] [pattern] does not match the pattern ^[a-z]+$`},
 		{"dynamic reference", "{Name: '{{resolve:ssm:NAME:1}}', Cores: '{{resolve:ssm:NAME:1}}'}", "{Name: a, Ports: '{{resolve:ssm:NAME:1}}', Cors: 1}",
 			`16:50 error #: extraneous key [Cors] is not permitted [unknown-property] did you mean "Cores"?`},
+		{"a list of what is not known", "{Name: !Ref Text}", "{Name: [!Ref Text]}", `16:8 error #/Name: expected type: String, found: JSONArray [type] must be a string but is an array`},
+		{"an object in a branch", "{Name: !If [Prod, a, b]}", "{Name: !If [Prod, {A: x}, b]}", `16:25 error #/Name: expected type: String, found: JSONObject, if Prod is true [type] must be a string but is an object`},
 		{"each branch", "{Name: !If [Prod, a, b]}", "{Name: !If [Prod, A, b]}", `16:25 error #/Name: failed validation constraint for keyword [pattern], if Prod is true [pattern] "A" does not match the pattern ^[a-z]+$`},
 		{"the other branch", "{Name: !If [HasFree, a, b]}", "{Name: !If [HasFree, A, b]}", `16:28 error #/Name: failed validation constraint for keyword [pattern], if HasFree is true [pattern] "A" does not match the pattern ^[a-z]+$`},
 		{"branches that exclude each other", "{Name: a, A: !If [Prod, x, !Ref AWS::NoValue], B: !If [Dev, !Ref AWS::NoValue, y]}",

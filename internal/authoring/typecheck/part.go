@@ -72,7 +72,7 @@ func (p *part) at(place template.Place) diag.Range {
 		return p.resource.At
 	case place.Value == p.resource.Properties && container:
 		return properties.KeyAt
-	case place.Key.Start.Known() && (container || place.Value == nil):
+	case place.Key.Start.Known() && (container && !place.Branch || place.Value == nil):
 		return place.Key
 	case place.Value != nil:
 		return place.Value.At
