@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (c *app) templatesForEditor(o *checkOptions) func(context.Context, []string
 }
 
 func (e *editorTemplates) modules(file string) template.Modules {
-	return &foundModules{app: e.app, file: file, options: e.options.modules}
+	return &foundModules{e.app, file, e.options.modules, e.source}
 }
 
 // fragments are the modules that a template can use.
@@ -58,7 +59,14 @@ func (e *editorTemplates) fragments(ctx context.Context, file string) map[string
 		e.app.logger.Warn("Modules not read", "template", file, "error", err)
 		return nil
 	}
-	out := map[string]*module.Fragment{}
+	others, err := e.source.fragments(ctx)
+	if err != nil {
+		e.app.logger.Warn("Modules not read", "template", file, "error", err)
+	}
+	out := maps.Clone(others)
+	if out == nil {
+		out = map[string]*module.Fragment{}
+	}
 	for name := range found.found {
 		if chosen, err := found.choose(name); err == nil && chosen != nil {
 			out[name] = chosen.fragment

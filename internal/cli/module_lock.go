@@ -152,7 +152,8 @@ type localModules struct {
 	pins   map[string]string // paths by type
 	loose  bool              // the lock is a preference
 	used   map[string]*localModule
-	labels []string // the folders
+	others func(ctx context.Context, typeName string) (*module.Fragment, error) // of modules that are not in the folders, nil for none
+	labels []string                                                             // the folders
 }
 
 // The bounds of the search for modules.
@@ -263,9 +264,12 @@ func (m *localModules) add(found *localModule) {
 }
 
 // Fragment implements [module.Fragments].
-func (m *localModules) Fragment(_ context.Context, typeName string) (*module.Fragment, error) {
+func (m *localModules) Fragment(ctx context.Context, typeName string) (*module.Fragment, error) {
 	chosen, err := m.choose(typeName)
-	if err != nil || chosen == nil {
+	switch {
+	case err == nil && chosen == nil && m.others != nil:
+		return m.others(ctx, typeName)
+	case err != nil || chosen == nil:
 		return nil, err
 	}
 	m.used[typeName] = chosen

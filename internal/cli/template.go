@@ -39,8 +39,9 @@ All problems are reported in one run with their position and an ID; for more on 
 "cfn explain ID".
 
 A template is JSON or YAML. Loops and the other functions of AWS::LanguageExtensions are expanded, and
-so are modules of the folder modules next to the template, or of --modules. Other transforms are not
-run; of such a template, the parts that do not depend on them are checked.
+so are modules: those of the folder modules next to the template, or of --modules, of the projects in the
+working folder and below, and with --registry those that are registered in cfn serve. Other transforms
+are not run; of such a template, the parts that do not depend on them are checked.
 
 Conditions, mappings and rules are evaluated if every parameter has a value: a default, or a value from
 --parameter.
@@ -56,12 +57,18 @@ stack has: it reports the properties whose change replaces a resource, and chang
 com.aws.cloudformation.Context of the deployed template says must never change. The stack is only read.
 With --enforce-context, the latter are errors.
 
+--hooks runs the hooks that would see the stack, its change set and its resources, and reports what they
+refuse: the hooks of the projects in the working folder and below, which are built if necessary, and
+with --registry, --against or --endpoint-url those that are registered in cfn serve. Nothing is
+deployed. What a hook refuses is an error, or a warning if its failure mode is WARN.
+
 Exit code: 0 without errors, 1 with errors or if a file cannot be read, 2 for a usage error or if the
 service returned an error.`,
 		Example: `  cfn template check stack.yaml
   cfn template check stack.yaml --parameter Environment=prod
   cfn template check stack.yaml --schemas CloudformationSchema.zip
   cfn template check stack.yaml --against shop --enforce-context
+  cfn template check stack.yaml --hooks --registry
   cfn template check templates/*.yaml --format sarif > problems.sarif`,
 		Args:        cobra.ArbitraryArgs,
 		Annotations: map[string]string{"log": "none"},
@@ -80,8 +87,8 @@ service returned an error.`,
 				o.remote.region = o.region
 			}
 			return c.checkTemplates(cmd.Context(), files, o, template.InspectInput{Supplied: supplied, Pseudo: template.Pseudo{
-				AccountID: "123456789012", Region: o.region, StackName: "stack",
-				StackID: "arn:aws:cloudformation:" + o.region + ":123456789012:stack/stack/00000000-0000-0000-0000-000000000000",
+				AccountID: checkAccount, Region: o.region, StackName: "stack",
+				StackID: "arn:aws:cloudformation:" + o.region + ":" + checkAccount + ":stack/stack/00000000-0000-0000-0000-000000000000",
 			}})
 		},
 	}
@@ -90,15 +97,20 @@ service returned an error.`,
 	flags.StringVar(&o.region, "region", "us-east-1", "evaluate the template for the `REGION`")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
 	flags.BoolVar(&o.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
-	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry and --against")
+	flags.StringVar(&o.remote.endpoint, "endpoint-url", "", "the `URL` of the CloudFormation endpoint, for --registry, --against and --hooks")
 	flags.StringVar(&o.remote.profile, "profile", "", "the `NAME` of the AWS profile to use, for --registry and --against")
 	flags.StringVar(&o.against, "against", "", "report what an update of the `STACK` to the template would replace")
 	flags.BoolVar(&o.enforce, "enforce-context", false, "report changes of what must never change as errors")
-	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile", "against", "enforce-context")
+	flags.BoolVar(&o.hooks, "hooks", false, "run the hooks of the projects and of cfn serve on the templates")
+	flags.StringVar(&o.hookConfiguration, "typeconfig", "", "the `FILE` with the configuration of the project's hook, for --hooks")
+	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile", "against", "enforce-context", "hooks", "typeconfig")
 	c.moduleFlags(cmd, &o.modules)
 	c.formatFlag(cmd, diag.Formats...)
 	return cmd
 }
+
+// checkAccount is the account that templates are evaluated for.
+const checkAccount = "123456789012"
 
 // checkOptions are the options of cfn template check.
 type checkOptions struct {
@@ -107,6 +119,8 @@ type checkOptions struct {
 	registry            bool
 	against             string
 	enforce             bool
+	hooks               bool
+	hookConfiguration   string
 	remote              remoteOptions
 	modules             moduleOptions
 }
@@ -118,6 +132,8 @@ func (o *checkOptions) check(cmd *cobra.Command, files []string) error {
 		return &usageError{command: cmd, message: "option --against: expected one FILE", hint: "check the template of each stack by itself"}
 	case o.against == "" && o.enforce:
 		return &usageError{command: cmd, message: "option --enforce-context: requires --against", hint: "pass --against STACK"}
+	case !o.hooks && o.hookConfiguration != "":
+		return &usageError{command: cmd, message: "option --typeconfig: requires --hooks", hint: "pass --hooks"}
 	}
 	return nil
 }
@@ -148,9 +164,16 @@ func (c *app) checkTemplates(ctx context.Context, files []string, o *checkOption
 		}
 		in.Pseudo = stack.pseudo
 	}
+	var hooks *hookTrials
+	if o.hooks {
+		if hooks, err = c.openTrials(ctx, o, schemas); err != nil {
+			return err
+		}
+		defer hooks.close()
+	}
 	var problems diag.List
 	for _, file := range files {
-		found, err := c.checkTemplate(ctx, file, o, in, schemas, stack)
+		found, err := c.checkTemplate(ctx, file, o, in, templateSources{schemas, stack, hooks})
 		if err != nil {
 			return err
 		}
@@ -169,17 +192,24 @@ func (c *app) checkTemplates(ctx context.Context, files []string, o *checkOption
 	return nil
 }
 
+// templateSources are what templates are checked with.
+type templateSources struct {
+	schemas *schemaSource
+	stack   *deployedStack // nil without --against
+	hooks   *hookTrials    // nil without --hooks
+}
+
 // checkTemplate finds the problems of one template.
-func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, in template.InspectInput, schemas *schemaSource, stack *deployedStack) (diag.List, error) {
+func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, in template.InspectInput, with templateSources) (diag.List, error) {
 	// One byte more than a template may have, so that a larger one is refused as such.
 	data, err := document.ReadHead(c.path(file), template.MaxBytes+1)
 	if err != nil {
 		return nil, missingFile(err, file, hintTemplate)
 	}
-	in.Modules = &foundModules{app: c, file: file, options: o.modules}
+	in.Modules, in.AllModules = &foundModules{c, file, o.modules, with.schemas}, o.registry
 	given := in.Supplied
-	if stack != nil {
-		in.Supplied = stack.supplied(file, data, given)
+	if with.stack != nil {
+		in.Supplied = with.stack.supplied(file, data, given)
 	}
 	found, err := template.Examine(ctx, file, data, in)
 	if err != nil {
@@ -188,15 +218,22 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 	problems := found.Problems
 	if found.Template != nil {
 		more, err := typecheck.Check(ctx, found.Template, typecheck.Input{
-			Supplied: in.Supplied, Parameters: found.Parameters, Pseudo: in.Pseudo, Source: schemas.source(),
+			Supplied: in.Supplied, Parameters: found.Parameters, Pseudo: in.Pseudo, Source: with.schemas.source(),
 		})
 		if err != nil {
 			return nil, err
 		}
 		problems = append(problems, more...)
 	}
-	if stack != nil {
-		more, err := stack.compare(file, found, given, schemas)
+	if with.stack != nil {
+		more, err := with.stack.compare(file, found, given, with.schemas)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	if with.hooks != nil {
+		more, err := with.hooks.check(ctx, file, data, found, in.Supplied)
 		if err != nil {
 			return nil, err
 		}
@@ -205,11 +242,12 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 	return problems, nil
 }
 
-// foundModules are the modules in folders, which are searched if a template has modules.
+// foundModules are the modules in folders, of projects and of a registry, which are searched if a template has modules.
 type foundModules struct {
 	app     *app
 	file    string
 	options moduleOptions
+	schemas *schemaSource
 }
 
 // Expand implements [template.Modules].
@@ -218,5 +256,6 @@ func (m *foundModules) Expand(ctx context.Context, root *document.Value, budget 
 	if err != nil {
 		return nil, err
 	}
+	modules.others = m.schemas.fragment
 	return (&expandedTemplate{modules: modules}).Expand(ctx, root, budget)
 }

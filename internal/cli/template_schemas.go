@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/authoring/module"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -41,8 +42,9 @@ type schemaSource struct {
 	remote   *submit.Remote           // nil without --registry
 	library  func() *simulate.Library // opened at the first use, nil if there is none
 	builtin  map[string]string
-	projects map[string]*schema.Schema // nil until they are searched
-	modules  map[string]string         // schemas of the modules among the projects
+	projects map[string]*schema.Schema   // nil until they are searched
+	modules  map[string]*module.Fragment // of the projects and the registry
+	hooks    []string                    // folders of the hooks among the projects
 	loaded   map[string]*schema.Schema
 	names    []string
 	roots    []string // folders in which projects are searched
@@ -187,7 +189,7 @@ func (s *schemaSource) allNames() []string {
 	names := append(slices.Collect(maps.Keys(s.projects)), slices.Collect(maps.Keys(s.builtin))...)
 	names = append(names, simulate.Infrastructure()...)
 	if s.remote != nil {
-		names = append(names, s.registered()...)
+		names = append(names, s.registered(types.RegistryTypeResource)...)
 	}
 	for _, set := range s.sets {
 		if index, err := set.indexed(s.ctx); err == nil {
@@ -208,9 +210,9 @@ func (s *schemaSource) allNames() []string {
 const maxRegistered = 1000
 
 // registered lists the private and activated types of the registry.
-func (s *schemaSource) registered() []string {
+func (s *schemaSource) registered(kind types.RegistryType) []string {
 	var names []string
-	for t, err := range s.remote.Types(s.ctx, cloudformation.ListTypesInput{Visibility: types.VisibilityPrivate, Type: types.RegistryTypeResource}) {
+	for t, err := range s.remote.Types(s.ctx, cloudformation.ListTypesInput{Visibility: types.VisibilityPrivate, Type: kind}) {
 		if err != nil || len(names) == maxRegistered {
 			break
 		}
@@ -230,7 +232,7 @@ func (s *schemaSource) searchProjects() error {
 	if s.projects != nil {
 		return nil
 	}
-	s.projects, s.modules = map[string]*schema.Schema{}, map[string]string{}
+	s.projects, s.modules = map[string]*schema.Schema{}, map[string]*module.Fragment{}
 	for _, root := range s.roots {
 		if err := s.searchFolder(root); err != nil {
 			return err
@@ -280,9 +282,13 @@ func (s *schemaSource) addProject(dir string) error {
 	}
 	if p.Kind == schema.Module {
 		if f, problems, err := p.Fragment(); err == nil && f != nil && !problems.HasErrors() {
-			s.modules[p.TypeName] = string(f.Schema(p.TypeName))
+			f.File = p.Name(f.File)
+			s.modules[p.TypeName] = f
 		}
 		return nil
+	}
+	if p.Kind == schema.Hook {
+		s.hooks = append(s.hooks, label)
 	}
 	if p.Kind != schema.Resource {
 		return nil
@@ -302,6 +308,43 @@ func (s *schemaSource) addProject(dir string) error {
 	}
 	s.projects[p.TypeName] = parsed
 	return nil
+}
+
+// fragment returns the fragment of a module of the projects, or of the registry of cfn serve; nil if they do not have
+// it. AWS does not show fragments.
+func (s *schemaSource) fragment(ctx context.Context, typeName string) (*module.Fragment, error) {
+	if err := s.searchProjects(); err != nil {
+		return nil, err
+	}
+	if known, ok := s.modules[typeName]; ok || s.remote == nil {
+		return known, nil
+	}
+	file, text, err := s.remote.Module(ctx, typeName)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	label := typeName + "!/" + file
+	f, problems := module.ParseFragment(label, label, []byte(text))
+	if f == nil {
+		return nil, problems.Err()
+	}
+	s.modules[typeName] = f
+	return f, nil
+}
+
+// fragments are the modules of the projects and of the registry, by type name.
+func (s *schemaSource) fragments(ctx context.Context) (map[string]*module.Fragment, error) {
+	if err := s.searchProjects(); err != nil {
+		return nil, err
+	}
+	if s.remote != nil && s.remote.Local {
+		for _, name := range s.registered(types.RegistryTypeModule) {
+			if _, err := s.fragment(ctx, name); err != nil {
+				return s.modules, err
+			}
+		}
+	}
+	return s.modules, nil
 }
 
 // A schemaSet is a folder or an archive of published schemas.

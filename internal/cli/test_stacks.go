@@ -182,9 +182,22 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := local.Listen(ctx, config)
+	url, stop, err := c.serveOwn(ctx, config)
 	if err != nil {
 		return nil, nil, err
+	}
+	if remote, err = c.registerOwn(ctx, url, &config, request, configuration, opts.timeout); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return remote, stop, nil
+}
+
+// serveOwn starts a local CloudFormation in this process.
+func (c *app) serveOwn(ctx context.Context, config local.ServerConfig) (url string, stop func(), err error) {
+	server, err := local.Listen(ctx, config)
+	if err != nil {
+		return "", nil, err
 	}
 	for _, note := range server.Notes() {
 		c.notef("warning: %s\n", note)
@@ -192,17 +205,12 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving) }()
-	stop = func() {
+	return server.URL(), func() {
 		end()
 		if err := <-served; err != nil {
 			c.logger.Debug("The local CloudFormation has stopped", "error", err)
 		}
-	}
-	if remote, err = c.registerOwn(ctx, server.URL(), &config, request, configuration, opts.timeout); err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return remote, stop, nil
+	}, nil
 }
 
 // registerOwn registers the type at a local CloudFormation of this process.

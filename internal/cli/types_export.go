@@ -213,8 +213,11 @@ func (s *schemaSource) exportText(name string, kind schema.Kind) (string, error)
 		return "", err
 	}
 	if kind == schema.Module {
-		if text := s.modules[name]; text != "" || s.remote == nil {
-			return text, nil
+		if f := s.modules[name]; f != nil {
+			return string(f.Schema(name)), nil
+		}
+		if s.remote == nil {
+			return "", nil
 		}
 		out, err := s.remote.Describe(s.ctx, &submit.Reference{Name: name, Kind: types.RegistryTypeModule}, "")
 		if err != nil {

@@ -29,7 +29,7 @@ func (s *server) checkTemplate(d *snapshot) diag.List {
 		}
 		problems = append(problems, more...)
 	}
-	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return slices.Contains(fromOptions, p.ID) })
+	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Severity == diag.Info && slices.Contains(fromOptions, p.ID) })
 	problems.Sort()
 	return problems
 }

@@ -2,11 +2,13 @@ package module
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // bind returns the values of the parameters of a module: the properties of the resource that uses
@@ -28,24 +30,47 @@ func bind(m document.Member, call *document.Value, child *unit) (map[string]*doc
 		}
 		out[p.Key] = listed(p.Value, value)
 	}
+	var refused template.Errors
 	if missing != nil {
-		return nil, template.Refuse("parameter-missing", m.KeyAt, pointer(m).Append("Properties"), "["+strings.Join(missing, ", ")+"]")
+		at := m.KeyAt
+		if properties := call.Member("Properties"); properties != nil && properties.KeyAt.Start.Known() {
+			at = properties.KeyAt
+		}
+		refused = append(refused, template.Refused(template.Refuse("parameter-missing", at, pointer(m).Append("Properties"), "["+strings.Join(missing, ", ")+"]"))...)
 	}
-	var unknown []string
-	at := m.KeyAt
+	return out, join(refused, undeclared(m, given, child))
+}
+
+// undeclared refuses properties that the module has no parameters for. The first refusal has all names, as the
+// service returns it; the others are the places of theirs.
+func undeclared(m document.Member, given *document.Value, child *unit) template.Errors {
 	declared := names(child.parameters)
+	var unknown []document.Member
+	var all []string
 	for _, p := range given.Distinct() {
 		if !declared[p.Key] {
-			if unknown == nil {
-				at = p.KeyAt
-			}
-			unknown = append(unknown, p.Key)
+			unknown, all = append(unknown, p), append(all, p.Key)
 		}
 	}
-	if unknown != nil {
-		return nil, template.Refuse("parameter-undeclared", at, pointer(m).Append("Properties", unknown[0]), "["+strings.Join(unknown, ", ")+"]")
+	var out template.Errors
+	for i, p := range unknown {
+		shown := []string{p.Key}
+		if i == 0 {
+			shown = all
+		}
+		refused := template.Refused(template.Refuse("parameter-undeclared", p.KeyAt, pointer(m).Append("Properties", p.Key), "["+strings.Join(shown, ", ")+"]"))
+		refused[0].Hint = words.DidYouMean(p.Key, slices.Sorted(maps.Keys(declared)))
+		out = append(out, refused...)
 	}
-	return out, nil
+	return out
+}
+
+// join is refusals as an error, nil for none.
+func join(refusals ...template.Errors) error {
+	if all := slices.Concat(refusals...); len(all) > 0 {
+		return all
+	}
+	return nil
 }
 
 func isNoValue(v *document.Value) bool {

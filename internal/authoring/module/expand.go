@@ -212,6 +212,7 @@ func (u *unit) add(m document.Member, child *unit) {
 // assemble puts own resources and outputs and those of modules together.
 func (e *expander) assemble(u *unit, resources, outputs []document.Member, children map[string]*unit) error {
 	w := &rewriter{e: e, u: u}
+	var refused template.Errors // of the modules, which do not depend on each other
 	own := func(members []document.Member) ([]document.Member, error) {
 		out := make([]document.Member, 0, len(members))
 		for _, m := range members {
@@ -225,6 +226,13 @@ func (e *expander) assemble(u *unit, resources, outputs []document.Member, child
 				continue
 			}
 			inner, err := e.instantiate(u, m, w.entry(m.Value), child)
+			if e.exceeded != nil {
+				return nil, e.exceeded
+			}
+			if found := template.Refused(err); found != nil {
+				refused = append(refused, found...)
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -233,7 +241,10 @@ func (e *expander) assemble(u *unit, resources, outputs []document.Member, child
 				return nil, template.Refuse("too-many-resources", m.KeyAt, document.Pointer{"Resources"}, len(out))
 			}
 		}
-		return out, e.exceeded
+		if e.exceeded != nil {
+			return nil, e.exceeded
+		}
+		return out, join(refused)
 	}
 	// Outputs of modules are appended by instantiate, after those of the template.
 	for _, m := range outputs {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -248,4 +249,45 @@ func (r *Remote) Retries(ctx context.Context, stack string) ([]Retry, error) {
 	var out struct{ Retries []Retry }
 	err := r.formwork(ctx, "ListRetries", map[string]string{"StackName": stack}, &out)
 	return out.Retries, err
+}
+
+// A HookResult is what a hook said of a template. Target is the logical ID of a resource, "" for the stack or the
+// change set as a whole.
+type HookResult struct {
+	TypeName    string
+	FailureMode types.HookFailureMode
+	Status      types.HookStatus
+	Reason      string
+	TargetKind  string
+	LogicalID   string
+	Annotations []types.Annotation
+}
+
+// Refused reports whether the hook did not let the target pass, or did not answer.
+func (r *HookResult) Refused() bool {
+	return r.Status == types.HookStatusHookCompleteFailed || r.Status == types.HookStatusHookFailed
+}
+
+// TryHooks invokes the hooks of a local server that see the creation of a stack from a template, or the update of one
+// that exists. Nothing is created.
+func (r *Remote) TryHooks(ctx context.Context, stack, body string, parameters map[string]string) ([]HookResult, error) {
+	type parameter struct{ Key, Value string }
+	given := []parameter{}
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		given = append(given, parameter{key, parameters[key]})
+	}
+	var out struct{ Results []HookResult }
+	err := r.formwork(ctx, "TryHooks", map[string]any{"StackName": stack, "TemplateBody": body, "Parameters": given}, &out)
+	return out.Results, err
+}
+
+// Module returns the fragment of the default version of a module, and its file name. It is "" on AWS, which does not
+// show it, and if a local server does not have the module.
+func (r *Remote) Module(ctx context.Context, typeName string) (file, fragment string, err error) {
+	if r.server == nil {
+		return "", "", nil
+	}
+	var out struct{ File, Fragment string }
+	err = r.formwork(ctx, "GetModule", map[string]string{"TypeName": typeName}, &out)
+	return out.File, out.Fragment, err
 }

@@ -37,33 +37,46 @@ type checker struct {
 	in         place
 	section    string // the block that unresolved names are reported for
 	parents    []string
-	unresolved map[string]*document.Value
-	order      []string // the keys of unresolved
+	unresolved []unresolved
 }
 
 func (c *checker) refuse(id string, v *document.Value, args ...any) {
 	c.add(id, v.At, c.path, args...)
 }
 
+// An unresolved name is one that the template does not declare.
+type unresolved struct {
+	name string
+	at   diag.Range
+}
+
 // begin starts a value of a section, end reports its unresolved names.
 func (c *checker) begin(section string, in place) {
-	c.section, c.in, c.unresolved, c.order = section, in, map[string]*document.Value{}, nil
+	c.section, c.in, c.unresolved = section, in, nil
 }
 
 func (c *checker) missing(name string, v *document.Value) {
-	if c.unresolved[name] == nil {
-		c.unresolved[name] = v
-		c.order = append(c.order, name)
-	}
+	c.unresolved = append(c.unresolved, unresolved{name, v.At})
 }
 
 func (c *checker) end(id string, args ...any) {
-	if len(c.order) > 0 {
-		known := c.t.referable
-		if c.in != inValues {
-			known = c.t.parameterNames
+	known := c.t.referable
+	if c.in != inValues {
+		known = c.t.parameterNames
+	}
+	var all []string
+	for _, u := range c.unresolved {
+		if !slices.Contains(all, u.name) {
+			all = append(all, u.name)
 		}
-		c.addUnknown(id, c.unresolved[c.order[0]].At, nil, c.order[0], known, append([]any{list(c.order)}, args...)...)
+	}
+	// The first refusal has all names, as the service returns it; the others are further places.
+	for i, u := range c.unresolved {
+		names := []string{u.name}
+		if i == 0 {
+			names = all
+		}
+		c.addUnknown(id, u.at, nil, u.name, known, append([]any{list(names)}, args...)...)
 	}
 }
 
@@ -170,7 +183,7 @@ func (c *checker) resources(ctx context.Context) {
 			unknown = appendNew(unknown, r.Type)
 		}
 		if r.Condition != "" && c.t.conditions[r.Condition] == nil {
-			c.addUnknown("resource-condition", r.At, c.path.Append("Condition"), r.Condition, c.t.conditionNames, r.Condition)
+			c.addUnknown("resource-condition", r.Value.Get("Condition").At, c.path.Append("Condition"), r.Condition, c.t.conditionNames, r.Condition)
 		}
 		for _, name := range r.DependsOn {
 			if c.t.resources[name] == nil {

@@ -16,6 +16,9 @@ type InspectInput struct {
 
 	// Modules expand the modules of the template. With nil, one that uses modules is not checked further.
 	Modules Modules
+
+	// AllModules means that a module that Modules does not have does not exist.
+	AllModules bool
 }
 
 // An Inspection is what is known of a template without an account.
@@ -144,7 +147,7 @@ func (t *Template) inspect(ctx context.Context, bound *Parameters, found *Inspec
 	switch {
 	case err != nil && refused == nil:
 		return nil, err
-	case t.Modules() != nil && len(refused) > 0 && refused[0].ID == "template/unknown-types":
+	case t.Modules() != nil && !in.AllModules && len(refused) > 0 && refused[0].ID == "template/unknown-types":
 		return t.notRun(refused[0].Message + ": the module was not found, and the template is not checked further"), nil
 	case err != nil && bound == nil && t.HasTransforms():
 		return t.notRun("the template is not checked further: " + LanguageExtensions + " needs all parameters"), nil

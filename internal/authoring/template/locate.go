@@ -15,6 +15,9 @@ type Place struct {
 
 	// Inside reports whether the part is inside of the result of Value, which is a function.
 	Inside bool
+
+	// Branch reports whether the value of the key is Fn::If, and Value the branch that was taken.
+	Branch bool
 }
 
 // Locate finds the place of a part of an evaluated value: through the branches of Fn::If that were taken,
@@ -34,6 +37,7 @@ func (s *Scope) Locate(v *document.Value, part document.Pointer) Place {
 				return Place{Key: place.Key}
 			}
 			place.Value, place.Key = s.taken(m.Value), m.KeyAt
+			place.Branch = place.Value != m.Value
 		case place.Value.Kind == document.Array:
 			place = Place{Value: s.item(place.Value, token)}
 		default:

@@ -50,9 +50,12 @@ func (t *Template) buildResource(m document.Member, r *report) {
 			r.add("resource-property", attribute.KeyAt, at.Append(attribute.Key), attribute.Key)
 		}
 	}
-	if typ := v.Get("Type"); typ == nil || typ.Kind != document.String || typ.Text == "" {
+	switch typ := v.Get("Type"); {
+	case typ == nil:
 		r.add("resource-type", m.KeyAt, at, at.String())
-	} else {
+	case typ.Kind != document.String || typ.Text == "":
+		r.add("resource-type", typ.At, at, at.String())
+	default:
 		resource.Type = typ.Text
 	}
 	if p := resource.Properties; p != nil && p.Kind != document.Object && p.Kind != document.Null {

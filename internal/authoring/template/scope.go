@@ -28,6 +28,9 @@ type ScopeInput struct {
 
 	// Budget is that of the request. Nil means a new one.
 	Budget *Budget
+
+	// Faulty is what conditions are that cannot be evaluated. Nil refuses them.
+	Faulty *bool
 }
 
 // A Scope evaluates one template with one set of parameters. It is not changed after it was
@@ -83,10 +86,13 @@ func (t *Template) NewScope(in ScopeInput) (*Scope, error) {
 			return nil, err
 		}
 	}
-	if r.errs != nil {
+	if r.errs != nil && in.Faulty == nil {
 		return nil, r.err()
 	}
 	for _, c := range t.Conditions {
+		if _, decided := s.conditions[c.Name]; !decided {
+			s.conditions[c.Name] = *in.Faulty
+		}
 		s.hiddenCondition(c.Name)
 	}
 	return s, nil

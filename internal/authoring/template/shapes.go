@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -20,7 +21,12 @@ func maybeText(v *document.Value) bool {
 	return ok || isCall(v)
 }
 
-func maybeList(v *document.Value) bool { return v.Kind == document.Array || isCall(v) }
+// textual are functions that return a text whatever their arguments are.
+var textual = []string{"Fn::Base64", "Fn::Join", "Fn::Sub", "Fn::ToJsonString"}
+
+func maybeList(v *document.Value) bool {
+	return v.Kind == document.Array || isCall(v) && !slices.Contains(textual, FunctionName(v))
+}
 
 func shapeAny(*checker, call) {}
 
@@ -118,8 +124,12 @@ func shapeSplit(c *checker, f call) {
 
 func shapeSelect(c *checker, f call) {
 	args, ok := arguments(f.arg, 2, 2)
-	if !ok || !maybeText(args[0]) || !maybeList(args[1]) {
+	switch {
+	case !ok || !maybeList(args[1]):
 		c.refuse("select", f.at)
+		return
+	case !maybeText(args[0]):
+		c.refuse("select", args[0])
 		return
 	}
 	index, isText := scalarText(args[0])
@@ -128,7 +138,7 @@ func shapeSelect(c *checker, f call) {
 	}
 	position, err := strconv.Atoi(index)
 	if err != nil || args[1].Kind == document.Array && (position < 0 || position >= len(args[1].Items)) {
-		c.refuse("select", f.at)
+		c.refuse("select", args[0])
 	}
 }
 

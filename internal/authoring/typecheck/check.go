@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -177,7 +178,7 @@ func (c *checker) resource(r *template.Resource, s *schema.Schema) {
 	var all []*finding
 	var tried []scenario
 	for _, scenario := range c.scenarios.of(uses) {
-		if !scenario.Active(r) {
+		if !scenario.Active(r) && slices.ContainsFunc(c.t.Conditions, func(d *template.Condition) bool { return d.Name == r.Condition }) {
 			continue
 		}
 		value, ok := properties(scenario.Scope, r)
@@ -216,18 +217,36 @@ func properties(scope *template.Scope, r *template.Resource) (any, bool) {
 	if template.FunctionName(r.Properties) != "" {
 		return nil, false
 	}
-	out := map[string]any{}
-	for _, m := range r.Properties.Distinct() {
-		scope.Renew()
-		value, err := scope.Evaluate(m.Value, template.NoReferences{}, "Resources", r.LogicalID, "Properties", m.Key)
-		switch {
-		case err != nil:
-			out[m.Key] = template.Unknown
-		case value != nil:
-			out[m.Key] = value
+	return known(scope, r.Properties, document.Pointer{"Resources", r.LogicalID, "Properties"}), true
+}
+
+// known is what is known of a value of which a part cannot be evaluated.
+func known(scope *template.Scope, v *document.Value, at document.Pointer) any {
+	scope.Renew()
+	value, err := scope.Evaluate(v, template.NoReferences{}, at...)
+	switch {
+	case err == nil:
+		return value
+	case template.FunctionName(v) != "":
+		return template.Unknown
+	case v.Kind == document.Object:
+		out := map[string]any{}
+		for _, m := range v.Distinct() {
+			if value := known(scope, m.Value, at.Append(m.Key)); value != nil {
+				out[m.Key] = value
+			}
 		}
+		return out
+	case v.Kind == document.Array:
+		out := []any{}
+		for i, item := range v.Items {
+			if value := known(scope, item, at.Append(strconv.Itoa(i))); value != nil {
+				out = append(out, value)
+			}
+		}
+		return out
 	}
-	return out, true
+	return template.Unknown
 }
 
 // when says which conditions or parameters some of the scenarios have, "" for all of them.

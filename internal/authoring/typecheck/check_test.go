@@ -10,6 +10,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 )
 
 const hostSchema = `{
@@ -19,10 +20,11 @@ const hostSchema = `{
     "properties": {"Number": {"type": "integer", "minimum": 1}, "Old": {"type": "string"}}}},
   "properties": {
     "Id": {"type": "string"}, "Zones": {"type": "array", "items": {"type": "string"}},
+    "Tags": {"type": "array", "uniqueItems": true, "items": {"type": "string"}},
     "Name": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 8}, "Size": {"type": "string", "enum": ["small", "large"]},
     "Ports": {"type": "array", "maxItems": 2, "items": {"$ref": "#/definitions/Port"}}, "Cores": {"type": "integer"},
     "Secret": {"type": "string", "enum": ["x"]}, "A": {"type": "string"}, "B": {"type": "string"}},
-  "dependencies": {"A": ["B"]},
+  "dependencies": {"A": ["B"]}, "dependentExcluded": {"Cores": ["Size"]},
   "readOnlyProperties": ["/properties/Id", "/properties/Zones"], "writeOnlyProperties": ["/properties/Secret"],
   "deprecatedProperties": ["/properties/Ports/*/Old"], "primaryIdentifier": ["/properties/Id"],
   "handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "delete": {"permissions": []}}}`
@@ -90,24 +92,26 @@ Resources:
       `
 	for _, test := range []struct{ name, good, bad, want string }{
 		{"misspelled", "{Name: a}", "{Name: a, Cors: 1}", `16:17 error #: extraneous key [Cors] is not permitted [unknown-property] did you mean "Cores"?`},
-		{"required", "{Name: !Ref Text}", "{Size: small}", `16:7 error #: required key [Name] not found [required] add the property "Name"`},
+		{"required", "{Name: !Ref Text}", "{Size: small}", `15:5 error #: required key [Name] not found [required] add the property "Name"`},
 		{"required below", "{Name: a, Ports: [{Number: 1}]}", "{Name: a, Ports: [{}]}", `16:25 error #/Ports/0: required key [Number] not found [required] add the property "Number"`},
-		{"depends", "{Name: a, A: x, B: y}", "{Name: a, A: x}", `16:7 error #: failed validation constraint for keyword [dependencies] [required] has the property "A", which requires "B"`},
+		{"depends", "{Name: a, A: x, B: y}", "{Name: a, A: x}", `15:5 error #: failed validation constraint for keyword [dependencies] [required] has the property "A", which requires "B"`},
 		{"pattern", "{Name: ab}", "{Name: AB}", `16:14 error #/Name: failed validation constraint for keyword [pattern] [pattern] "AB" does not match the pattern ^[a-z]+$`},
 		{"length", "{Name: abcdefgh}", "{Name: abcdefghi}", `16:14 error #/Name: expected maxLength: 8, actual: 9 [length] "abcdefghi" has 9 characters; the maximum is 8`},
 		{"enum", "{Name: a, Size: small}", "{Name: a, Size: smal}", `16:23 error #/Size: failed validation constraint for keyword [enum] [enum] "smal" is not one of the 2 allowed values: "small", "large"; did you mean "small"?`},
 		{"number", `{Name: a, Cores: "4"}`, "{Name: a, Cores: four}", `16:24 error #/Cores: expected type: Integer, found: String [type] "four" must be an integer but is a string`},
 		{"minimum", "{Name: a, Ports: [{Number: 1}]}", "{Name: a, Ports: [{Number: 0}]}", `16:34 error #/Ports/0/Number: failed validation constraint for keyword [minimum] [number] 0 is less than 1`},
-		{"items", "{Name: a, Ports: [{Number: 1}, {Number: 2}]}", "{Name: a, Ports: [{Number: 1}, {Number: 2}, {Number: 3}]}", `16:24 error #/Ports: expected maximum item count: 2, found: 3 [items] has 3 items; the maximum is 2`},
+		{"items", "{Name: a, Ports: [{Number: 1}, {Number: 2}]}", "{Name: a, Ports: [{Number: 1}, {Number: 2}, {Number: 3}]}", `16:17 error #/Ports: expected maximum item count: 2, found: 3 [items] has 3 items; the maximum is 2`},
 		{"write-only values are not quoted", "{Name: a, Secret: x}", "{Name: a, Secret: hush}", `16:25 error #/Secret: failed validation constraint for keyword [enum] [enum] is not one of the 1 allowed values: "x"`},
 		{"NoEcho values are not quoted", "{Name: !Ref Text}", "{Name: !Ref Bad}", `16:14 error #/Name: failed validation constraint for keyword [pattern] [pattern] does not match the pattern ^[a-z]+$`},
 		{"dynamic reference", "{Name: '{{resolve:ssm:NAME:1}}', Cores: '{{resolve:ssm:NAME:1}}'}", "{Name: a, Ports: '{{resolve:ssm:NAME:1}}', Cors: 1}",
 			`16:50 error #: extraneous key [Cors] is not permitted [unknown-property] did you mean "Cores"?`},
+		{"a list of what is not known", "{Name: !Ref Text}", "{Name: [!Ref Text]}", `16:8 error #/Name: expected type: String, found: JSONArray [type] must be a string but is an array`},
+		{"an object in a branch", "{Name: !If [Prod, a, b]}", "{Name: !If [Prod, {A: x}, b]}", `16:25 error #/Name: expected type: String, found: JSONObject, if Prod is true [type] must be a string but is an object`},
 		{"each branch", "{Name: !If [Prod, a, b]}", "{Name: !If [Prod, A, b]}", `16:25 error #/Name: failed validation constraint for keyword [pattern], if Prod is true [pattern] "A" does not match the pattern ^[a-z]+$`},
 		{"the other branch", "{Name: !If [HasFree, a, b]}", "{Name: !If [HasFree, A, b]}", `16:28 error #/Name: failed validation constraint for keyword [pattern], if HasFree is true [pattern] "A" does not match the pattern ^[a-z]+$`},
 		{"branches that exclude each other", "{Name: a, A: !If [Prod, x, !Ref AWS::NoValue], B: !If [Dev, !Ref AWS::NoValue, y]}",
 			"{Name: a, A: !If [Prod, x, !Ref AWS::NoValue], B: !If [Dev, x, !Ref AWS::NoValue]}",
-			`16:7 error #: failed validation constraint for keyword [dependencies], if Prod is true [required] has the property "A", which requires "B"`},
+			`15:5 error #: failed validation constraint for keyword [dependencies], if Prod is true [required] has the property "A", which requires "B"`},
 		{"whole properties", "!If [Prod, {Name: a}, {Name: b}]", "!If [Prod, {Name: a}, {Size: small}]", `16:29 error #: required key [Name] not found, if Prod is false [required] add the property "Name"`},
 		{"removed items move the others", "{Name: a, Ports: [!If [Prod, {Number: 1}, !Ref AWS::NoValue], {Number: 2}]}", "{Name: a, Ports: [!If [Prod, {Number: 1}, !Ref AWS::NoValue], {Number: 0}]}",
 			`16:78 error #/Ports/0/Number: failed validation constraint for keyword [minimum] [number] 0 is less than 1`},
@@ -119,6 +123,12 @@ Resources:
 		{"computed", "{Name: !Join ['', [a, b]]}", "{Name: !Join ['', [A, b]]}", `16:14 error #/Name: failed validation constraint for keyword [pattern] [pattern] "Ab" does not match the pattern ^[a-z]+$`},
 		{"read-only", "{Name: a}", "{Name: a, Id: x}", `16:17 warning the property Id is read-only: CloudFormation ignores the value [read-only]`},
 		{"deprecated", "{Name: a, Ports: [{Number: 1}]}", "{Name: a, Ports: [{Number: 1, Old: x}]}", `16:37 info the property Ports.0.Old is deprecated [deprecated]`},
+		{"the same reference twice", "{Name: a, Tags: [!Ref Text, !Ref Number]}", "{Name: a, Tags: [!Ref Text, !Ref Number, !Ref Text]}",
+			`16:17 error #/Tags: failed validation constraint for keyword [uniqueItems] [items] has the same item at indexes 0 and 2`},
+		{"properties that exclude each other", "{Name: a, Cores: !If [Prod, 1, !Ref AWS::NoValue], Size: !If [Prod, !Ref AWS::NoValue, small]}", "{Name: a, Cores: 1, Size: small}",
+			`16:17 warning the property Cores excludes Size [group]`},
+		{"below what cannot be evaluated", "{Name: a, Ports: [{Number: !If [Gone, 1, 2]}, !If [Gone, 1, 2]]}", "{Name: a, Ports: [{Number: !If [Gone, 1, 2], Numbr: 1}]}",
+			`16:52 error #/Ports/0: extraneous key [Numbr] is not permitted [unknown-property] did you mean "Number"?`},
 		{"beside what cannot be evaluated", "{Name: !If [Gone, a, b]}", "{Name: !If [Gone, a, b], Cors: 1}", `16:32 error #: extraneous key [Cors] is not permitted [unknown-property] did you mean "Cores"?`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -129,6 +139,55 @@ Resources:
 				t.Errorf("got  %s\nwant %s", found, test.want)
 			}
 		})
+	}
+}
+
+// TestGroups has the keywords for groups of properties.
+func TestGroups(t *testing.T) {
+	const text = `{"typeName": "Acme::Net::Host", "description": "A host.", "additionalProperties": false, "primaryIdentifier": ["/properties/A"], %s,
+		"properties": {"A": {"type": "string"}, "B": {"type": "string"}, "C": {"type": "string"}}}`
+	for _, test := range []struct{ keyword, good, bad, want string }{
+		{`"requiredXor": ["A", "B"]`, "{A: x}", "{A: x, B: x}", "expected exactly one of the properties A, B"},
+		{`"requiredXor": ["A", "B"]`, "{B: x, C: x}", "{C: x}", "expected exactly one of the properties A, B"},
+		{`"requiredOr": ["A", "B"]`, "{A: x, B: x}", "{C: x}", "expected at least one of the properties A, B"},
+		{`"dependentRequired": {"A": ["B", "C"]}`, "{A: x, B: x, C: x}", "{A: x, B: x}", "the property A requires B, C"},
+		{`"dependentExcluded": {"A": ["B", "C"]}`, "{B: x, C: x}", "{A: x, C: x}", "the property A excludes C"},
+	} {
+		loaded, problems := schema.Load("host.json", []byte(fmt.Sprintf(text, test.keyword)), schema.Config{})
+		if loaded == nil {
+			t.Fatal(problems.Err())
+		}
+		for properties, want := range map[string]string{test.good: "", test.bad: test.want} {
+			parsed, err := template.Parse("t.yaml", []byte("Resources: {H: {Type: Acme::Net::Host, Properties: "+properties+"}}"), template.ParseOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := typecheck.Check(t.Context(), parsed, typecheck.Input{Parameters: &template.Parameters{}, Source: typecheck.Source{
+				Schema: func(string) (*schema.Schema, error) { return loaded, nil },
+			}})
+			if got := strings.Join(texts(found), "; "); err != nil || got != want {
+				t.Errorf("%s, %s: %s, %v", test.keyword, properties, got, err)
+			}
+		}
+	}
+}
+
+func texts(problems diag.List) (out []string) {
+	for _, p := range problems {
+		out = append(out, p.Message)
+	}
+	return out
+}
+
+// TestFaultyConditions checks resources of a template whose conditions cannot be evaluated, for both of their values.
+func TestFaultyConditions(t *testing.T) {
+	found := check(t, `Conditions:
+  Bad: !Equals [!Ref Gone, a]
+Resources:
+  H: {Type: Acme::Net::Host, Condition: Gone, Properties: {Name: a, Size: !If [Bad, x, y]}}
+`)
+	if len(found) != 2 || !strings.Contains(found[0], `"x" is not one of`) || !strings.Contains(found[1], `"y" is not one of`) {
+		t.Errorf("found %s", found)
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *part) problems() diag.List {
 		out.Add(p.problem(v))
 	}
 	p.functions(p.value, nil, &out)
-	return append(out, p.annotations()...)
+	return append(append(out, p.groups()...), p.annotations()...)
 }
 
 // ids are the IDs of the violations, by the keywords of JSON Schema.
@@ -56,23 +56,28 @@ func (p *part) problem(v Violation) diag.Problem {
 		ID: id(v.Keyword), At: p.at(place), Message: v.String(),
 		Pointer: append(document.Pointer{"Resources", p.resource.LogicalID, "Properties"}, v.Pointer...).String(),
 	}
-	onKey := v.Keyword == "additionalProperties" || v.Keyword == "required" || v.Keyword == "dependencies"
-	if onKey && place.Key.Start.Known() && !place.Inside {
+	if v.Keyword == "additionalProperties" && place.Key.Start.Known() && !place.Inside {
 		out.At = place.Key
 	}
 	out.Hint = p.hint(v, place)
 	return out
 }
 
-// at is the place of a problem: the value, or what it is the result of.
+// at is the place of a problem: the value or what it is the result of, and of an object or a list its key.
 func (p *part) at(place template.Place) diag.Range {
+	properties := p.resource.Value.Member("Properties")
+	container := place.Value != nil && (place.Value.Kind == document.Object || place.Value.Kind == document.Array) && template.FunctionName(place.Value) == ""
 	switch {
+	case properties == nil:
+		return p.resource.At
+	case place.Value == p.resource.Properties && container:
+		return properties.KeyAt
+	case place.Key.Start.Known() && (container && !place.Branch || place.Value == nil):
+		return place.Key
 	case place.Value != nil:
 		return place.Value.At
-	case place.Key.Start.Known():
-		return place.Key
 	}
-	return p.resource.At
+	return properties.KeyAt
 }
 
 // hint says what to write instead, and quotes the value unless it may be a secret.
@@ -123,6 +128,7 @@ func (p *part) functions(value any, at document.Pointer, out *diag.List) {
 		for i, item := range v {
 			p.functions(item, at.Append(strconv.Itoa(i)), out)
 		}
+		p.repeated(v, at, out)
 		return
 	}
 	if value != template.Unknown || p.schema.Property(at) == nil {
@@ -154,6 +160,76 @@ func (p *part) functions(value any, at document.Pointer, out *diag.List) {
 		ID: "resource/type", At: place.Value.At, Message: v.ServiceText(), Hint: hint,
 		Pointer: append(document.Pointer{"Resources", p.resource.LogicalID, "Properties"}, at...).String(),
 	})
+}
+
+// repeated reports items of a list that are the same function, where the schema wants items to differ.
+func (p *part) repeated(items []any, at document.Pointer, out *diag.List) {
+	if unique := p.schema.Property(at).Get("uniqueItems"); unique == nil || !unique.Bool {
+		return
+	}
+	seen := map[string]int{}
+	for i, item := range items {
+		place := p.scope.Locate(p.resource.Properties, at.Append(strconv.Itoa(i)))
+		if item != template.Unknown || place.Value == nil || place.Inside {
+			continue
+		}
+		text := string(place.Value.AppendJSON(nil))
+		if before, found := seen[text]; found {
+			v := schema.Violation{Pointer: at, Keyword: "uniqueItems", Message: fmt.Sprintf("has the same item at indexes %d and %d", before, i)}
+			where, words := v.Service()
+			out.Add(p.problem(Violation{Violation: v, At: where, Text: words}))
+			return
+		}
+		seen[text] = i
+	}
+}
+
+// groups reports properties that are missing beside others, or that exclude each other, by keywords that schemas have
+// for other tools. CloudFormation does not know them, but the handlers of the types do.
+func (p *part) groups() diag.List {
+	value, _ := p.value.(map[string]any)
+	given := func(names []string) (out []string) {
+		for _, name := range names {
+			if _, ok := value[name]; ok {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	var out diag.List
+	add := func(name, format string, args ...any) {
+		at := document.Pointer{}
+		if name != "" {
+			at = at.Append(name)
+		}
+		place := p.scope.Locate(p.resource.Properties, at)
+		where := p.at(place)
+		if place.Key.Start.Known() {
+			where = place.Key
+		}
+		out.Add(diag.Problem{
+			ID: "resource/group", Severity: diag.Warning, At: where, Message: fmt.Sprintf(format, args...),
+			Pointer: append(document.Pointer{"Resources", p.resource.LogicalID, "Properties"}, at...).String(),
+		})
+	}
+	root := p.schema.Root
+	if names := root.Get("requiredXor").Strings(); len(names) > 0 && len(given(names)) != 1 {
+		add("", "expected exactly one of the properties %s", strings.Join(names, ", "))
+	}
+	if names := root.Get("requiredOr").Strings(); len(names) > 0 && len(given(names)) == 0 {
+		add("", "expected at least one of the properties %s", strings.Join(names, ", "))
+	}
+	for _, m := range root.Get("dependentRequired").Distinct() {
+		if names := m.Value.Strings(); len(given([]string{m.Key})) == 1 && len(given(names)) < len(names) {
+			add(m.Key, "the property %s requires %s", m.Key, strings.Join(names, ", "))
+		}
+	}
+	for _, m := range root.Get("dependentExcluded").Distinct() {
+		if names := given(m.Value.Strings()); len(given([]string{m.Key})) == 1 && len(names) > 0 {
+			add(m.Key, "the property %s excludes %s", m.Key, strings.Join(names, ", "))
+		}
+	}
+	return out
 }
 
 // annotations reports properties that CloudFormation ignores or that their publisher gives up.

@@ -12,7 +12,7 @@ import (
 
 // Unvalidated reports whether the properties of a type are not validated before a deployment.
 func Unvalidated(typeName string) bool {
-	return strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
+	return typeName == "AWS::CDK::Metadata" || strings.HasPrefix(typeName, "Custom::") || strings.HasPrefix(typeName, "AWS::CloudFormation::")
 }
 
 // A Violation is one way in which properties break the schema of their type.
@@ -40,13 +40,22 @@ func Properties(s *schema.Schema, properties any) []Violation {
 		if v.Keyword == "" {
 			continue // the check was stopped: the schema is too complex
 		}
-		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && !keysOnly[v.Keyword] {
+		if value, found := valueAt(properties, v.Pointer); found && (template.HasUnknown(value) || len(template.DynamicReferences(value)) > 0) && !keysOnly[v.Keyword] && !(v.Keyword == "type" && isContainer(value)) {
 			continue
 		}
 		at, text := v.Service()
 		out = append(out, Violation{Violation: v, At: at, Text: text})
 	}
 	return out
+}
+
+// isContainer reports whether a value is an object or a list, whatever is in it.
+func isContainer(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
 }
 
 // HasAttribute reports whether Fn::GetAtt can name an attribute of a type: not one that can only be written.

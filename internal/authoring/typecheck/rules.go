@@ -32,6 +32,10 @@ func Rules() []diag.Rule {
 			Why: "CloudFormation refuses other properties when it resolves the reference. Use the value that the template sets, or Ref for the identifier.",
 		},
 		{ID: "resource/read-only", Severity: diag.Warning, Purpose: "A template does not set read-only properties.", Why: "CloudFormation ignores the value without a message."},
+		{
+			ID: "resource/group", Severity: diag.Warning, Purpose: "Properties that belong together are set together, and those that exclude each other are not.",
+			Why: "CloudFormation does not check it, but the handler of the type fails. Only schemas with such keywords are checked, as those of an installed cfn-lint.",
+		},
 		{ID: "resource/deprecated", Severity: diag.Info, Purpose: "A template does not set deprecated properties.", Why: "The publisher of the type may remove them in a later version."},
 		{ID: "resource/lifecycle", Severity: diag.Warning, Purpose: "The service of a type is not being shut down.", Why: "According to the schema of the type, the service is being shut down; it may already refuse new resources."},
 		{
@@ -57,6 +61,12 @@ func Rules() []diag.Rule {
 			Example: "Metadata: {com.aws.cloudformation.Context: {why: the name is printed, mutability: {BucketName: must-never-change}}}",
 		},
 		{ID: "resource/not-compared", Severity: diag.Info, Purpose: "With --against STACK: the template can be compared with the stack.", Why: "A template with errors, or with transforms other than AWS::LanguageExtensions, is not compared."},
+		{
+			ID: "hook/refused", Purpose: "With --hooks: the hooks let the stack, its change set and its resources pass.",
+			Why: "The operation on the stack would fail, with the message of the hook. It is a warning if the failure mode of the hook is WARN.",
+		},
+		{ID: "hook/failed", Purpose: "With --hooks: the hooks answer.", Why: "A hook that crashes, times out or answers with something else stops what it looks at, as if it refused it."},
+		{ID: "hook/not-run", Severity: diag.Info, Purpose: "With --hooks: the hooks can see the template.", Why: "A template with errors, or with parameters, modules or macros that the server does not know, is not shown to hooks."},
 		{
 			ID: "resource/combinations", Severity: diag.Info, Purpose: "All combinations of conditions are checked.",
 			Why: "Only the first few hundred combinations of the parameters that conditions depend on are checked. Pass --parameter to reduce them.",

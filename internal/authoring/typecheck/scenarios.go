@@ -120,13 +120,11 @@ func (s *scenarios) combinations(names []string) []scenario {
 				rest /= len(choices[i])
 			}
 		}
-		scope := s.scope(values)
-		if scope == nil {
-			continue
-		}
-		if key := vector(scope, all); !seen[key] {
-			seen[key] = true
-			out = append(out, scenario{Scope: scope})
+		for _, scope := range s.scopes(values) {
+			if key := vector(scope, all); !seen[key] {
+				seen[key] = true
+				out = append(out, scenario{Scope: scope})
+			}
 		}
 	}
 	s.byKey[key] = out
@@ -151,11 +149,11 @@ func (s *scenarios) variations(name string) []scenario {
 		}
 		b := base
 		b.Value, b.Unknown = value, false
-		if scope := s.scope(map[string]template.Bound{name: b}); scope != nil {
-			shown := fmt.Sprintf("%s is %s", name, value)
-			if b.NoEcho {
-				shown = name + " has another value"
-			}
+		shown := fmt.Sprintf("%s is %s", name, value)
+		if b.NoEcho {
+			shown = name + " has another value"
+		}
+		for _, scope := range s.scopes(map[string]template.Bound{name: b}) {
 			*out = append(*out, scenario{scope, shown})
 		}
 	}
@@ -204,8 +202,9 @@ func (s *scenarios) candidates(name string) []template.Bound {
 	return out
 }
 
-// scope is the scope with other values for some parameters, nil if the template cannot be evaluated with them.
-func (s *scenarios) scope(values map[string]template.Bound) *template.Scope {
+// scopes are the scopes with other values for some parameters: one, or two for conditions that are refused, which
+// the check of the template reports. There are none if the template cannot be evaluated with the values.
+func (s *scenarios) scopes(values map[string]template.Bound) []*template.Scope {
 	if s.made++; s.made > maxScopes {
 		s.bounded = true
 		return nil
@@ -217,9 +216,16 @@ func (s *scenarios) scope(values map[string]template.Bound) *template.Scope {
 		}
 		parameters.Bound = append(parameters.Bound, b)
 	}
-	scope, err := s.t.NewScope(template.ScopeInput{Parameters: parameters, Pseudo: s.in.Pseudo})
-	if err != nil {
-		return nil // the check of the template reports it
+	in := template.ScopeInput{Parameters: parameters, Pseudo: s.in.Pseudo}
+	if scope, err := s.t.NewScope(in); err == nil {
+		return []*template.Scope{scope}
 	}
-	return scope
+	var out []*template.Scope
+	for _, faulty := range []bool{false, true} {
+		in.Faulty = &faulty
+		if scope, err := s.t.NewScope(in); err == nil {
+			out = append(out, scope)
+		}
+	}
+	return out
 }

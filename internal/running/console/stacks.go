@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/stack"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -105,6 +107,32 @@ func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error
 		err = c.findCauses(r, p, h)
 	}
 	return h, err
+}
+
+// contextLines are what a template says of a resource: why it is as it is, and what must not change.
+func contextLines(of *template.Context) (out []string) {
+	if of == nil {
+		return nil
+	}
+	if of.Why != "" {
+		out = append(out, "why: "+of.Why)
+	}
+	for _, must := range of.Must {
+		out = append(out, "must: "+must)
+	}
+	var never []string
+	for _, name := range slices.Sorted(maps.Keys(of.Mutability)) {
+		if of.Mutability[name] == template.NeverChange {
+			never = append(never, name)
+		}
+	}
+	switch {
+	case of.Mutable == template.NeverChange:
+		out = append(out, "must never change")
+	case never != nil:
+		out = append(out, "must never change: "+strings.Join(never, ", "))
+	}
+	return out
 }
 
 func (c *Console) showStack(_ http.ResponseWriter, r *http.Request, p *page) (templ.Component, error) {

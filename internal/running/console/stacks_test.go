@@ -89,7 +89,8 @@ func TestStackPages(t *testing.T) {
 		{"/stacks/shop", 200, []string{
 			"Creation failed at", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
 			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue", ">drifted<",
-		}, []string{"/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
+			"why: orders &lt;b&gt;wait", "must: keep", "must never change: QueueName<",
+		}, []string{"orders <b>wait", "/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},
 		{"/stacks/nothing", 404, []string{"Stack not found"}, nil},
 		{"/stacks/arn:aws:cloudformation:us-east-1:000000000000:stack%2Fold%2F7a1d2c40-0000-11f0-9df5-0e1b2c3d4e5f", 200, []string{"delete complete", "no resources"}, nil},

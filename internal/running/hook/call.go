@@ -111,7 +111,11 @@ func (e *Engine) Call(ctx context.Context, request operation.Request) (operation
 	case row.State != running:
 		return verdict{Status: types.HookStatusHookFailed, Message: "The evaluation was cancelled."}.progress()
 	}
-	about := row.Details.Get()
+	return e.call(ctx, request, row.Details.Get(), row.ID)
+}
+
+// call makes one call for the evaluation with an id.
+func (e *Engine) call(ctx context.Context, request operation.Request, about details, id string) (operation.Progress, error) {
 	var before callback
 	if request.Callback != nil {
 		if err := json.Unmarshal(request.Callback, &before); err != nil {
@@ -126,7 +130,7 @@ func (e *Engine) Call(ctx context.Context, request operation.Request) (operation
 	case err != nil:
 		return operation.Progress{}, err
 	}
-	call, err := e.request(ctx, request, about, row.ID, before, ready)
+	call, err := e.request(ctx, request, about, id, before, ready)
 	if err != nil {
 		return operation.Progress{}, err
 	}

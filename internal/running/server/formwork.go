@@ -5,8 +5,11 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	cloudformation "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/running/hook"
 	"github.com/formwork-dev/formwork/internal/running/operation"
 	"github.com/formwork-dev/formwork/internal/running/registry"
 	"github.com/formwork-dev/formwork/internal/running/simulate"
@@ -37,6 +40,12 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			awswire.Op("ListDelegated", func(ctx context.Context, caller awswire.Caller, in *ListDelegatedInput) (*ListDelegatedOutput, error) {
 				return listDelegated(ctx, types, caller, in)
 			}).Reading(),
+			awswire.Op("TryHooks", func(ctx context.Context, caller awswire.Caller, in *TryHooksInput) (*TryHooksOutput, error) {
+				return tryHooks(ctx, stacks, caller, in)
+			}).NeedingMemory(),
+			awswire.Op("GetModule", func(ctx context.Context, caller awswire.Caller, in *GetModuleInput) (*GetModuleOutput, error) {
+				return getModule(ctx, registered, caller, aws.ToString(in.TypeName))
+			}).Reading(),
 			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
 				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
 			}),
@@ -47,6 +56,11 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			"ListDelegated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListSimulated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
 			"SuggestType":   {{Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500}},
+			"GetModule":     {{Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500}},
+			"TryHooks": {
+				{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048},
+				{Member: "TemplateBody", Required: true, MinLength: 1, MaxLength: template.MaxBytes},
+			},
 		},
 	}
 }
@@ -191,6 +205,79 @@ func suggestType(ctx context.Context, registered *registry.Registry, shelf *simu
 		return out, nil
 	}
 	return out, err
+}
+
+// TryHooksInput asks what the hooks say of a template.
+type TryHooksInput struct {
+	StackName    *string
+	TemplateBody *string
+	Parameters   []TrialParameter
+}
+
+// A TrialParameter is the value of a parameter of the template.
+type TrialParameter struct {
+	Key   *string
+	Value *string
+}
+
+// TryHooksOutput lists the invocations, in their order.
+type TryHooksOutput struct {
+	Results []HookTrialResult
+}
+
+// A HookTrialResult is the result of one invocation. The logical ID is that of a resource, "" for the stack and the
+// change set.
+type HookTrialResult struct {
+	TypeName    string
+	FailureMode string
+	Status      string
+	Reason      string
+	TargetKind  string
+	LogicalID   string
+	Annotations []cloudformation.Annotation
+}
+
+func tryHooks(ctx context.Context, stacks *stack.Engine, caller awswire.Caller, in *TryHooksInput) (*TryHooksOutput, error) {
+	trial := stack.HookTrial{StackName: in.StackName, Template: in.TemplateBody}
+	for _, p := range in.Parameters {
+		trial.Parameters = append(trial.Parameters, cloudformation.Parameter{ParameterKey: p.Key, ParameterValue: p.Value})
+	}
+	found, err := stacks.TryHooks(ctx, caller, trial)
+	if err != nil {
+		return nil, err
+	}
+	out := &TryHooksOutput{Results: []HookTrialResult{}}
+	for i := range found {
+		r := &found[i]
+		result := HookTrialResult{
+			TypeName: r.TypeName, FailureMode: string(r.FailureMode), Status: string(r.Status), Reason: r.Reason, TargetKind: string(r.TargetKind),
+			Annotations: r.Annotations.Get(),
+		}
+		if r.TargetKind == hook.Resource {
+			result.LogicalID = r.LogicalID
+		}
+		out.Results = append(out.Results, result)
+	}
+	return out, nil
+}
+
+// GetModuleInput asks for the fragment of the default version of a module.
+type GetModuleInput struct {
+	TypeName *string
+}
+
+// GetModuleOutput has the fragment of a module, "" if the account does not have the module.
+type GetModuleOutput struct {
+	File     string
+	Fragment string
+}
+
+func getModule(ctx context.Context, registered *registry.Registry, caller awswire.Caller, name string) (*GetModuleOutput, error) {
+	f, err := registered.Fragment(ctx, caller, name)
+	if err != nil || f == nil {
+		return &GetModuleOutput{}, err
+	}
+	return &GetModuleOutput{File: f.File, Fragment: string(f.Data)}, nil
 }
 
 // ListDelegatedInput asks which of some resources are in an emulator.

@@ -15,13 +15,15 @@ type declared struct {
 	Type  string   `json:"type"`
 	Path  string   `json:"path,omitempty"`  // of its construct, see constructPath
 	Needs []string `json:"needs,omitempty"` // logical ids of the resources that it depends on
+
+	Context *template.Context `json:"context,omitempty"`
 }
 
 // declaredOf are the active resources of a deployment, by logical id.
 func declaredOf(d *plan.Deployment) store.JSON[map[string]declared] {
 	out := map[string]declared{}
 	for _, r := range d.Scope.ActiveResources() {
-		out[r.LogicalID] = declared{Type: r.Type, Path: constructPath(r), Needs: d.Scope.Needs(r)}
+		out[r.LogicalID] = declared{Type: r.Type, Path: constructPath(r), Needs: d.Scope.Needs(r), Context: r.Context()}
 	}
 	return store.JSONOf(out)
 }

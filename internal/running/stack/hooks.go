@@ -160,12 +160,15 @@ func (e *Engine) DescribeChangeSetHooks(ctx context.Context, caller awswire.Call
 	return out, err
 }
 
+// changePoints are the invocation points of changes.
+var changePoints = map[types.ChangeAction]invoke.Action{
+	types.ChangeActionAdd: invoke.CreatePreProvision, types.ChangeActionModify: invoke.UpdatePreProvision,
+}
+
 // plannedHooks are the hooks that see a change. A resource that is removed is deleted in the
 // cleanup, which passes no hooks.
 func plannedHooks(hooks hook.Set, s *stackRow, change *plan.Change) []types.ChangeSetHook {
-	point := map[types.ChangeAction]invoke.Action{
-		types.ChangeActionAdd: invoke.CreatePreProvision, types.ChangeActionModify: invoke.UpdatePreProvision,
-	}[change.Action]
+	point := changePoints[change.Action]
 	if point == "" {
 		return nil
 	}

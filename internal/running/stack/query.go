@@ -198,6 +198,8 @@ type ResourceState struct {
 	Simulated             bool     // no handler made it
 	Where                 string   // the emulator that it is in, "" if it is here
 	UpdatedAt             time.Time
+
+	Context *template.Context // what the template says of it, nil if that is nothing
 }
 
 // An OperationState is one operation on a stack.
@@ -273,7 +275,8 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 		}
 	}
 	for i := range out {
-		out[i].Path = known[out[i].LogicalID].Path
+		of := known[out[i].LogicalID]
+		out[i].Path, out[i].Context = of.Path, of.Context
 	}
 	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
 	return out, e.markTypes(ctx, s.caller(), out)

@@ -186,3 +186,18 @@ func TestSummaryOfUnknownTypes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestResourceContext shows what the metadata of a template says of a resource.
+func TestResourceContext(t *testing.T) {
+	g := onSQLite(t)
+	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(`Resources:
+  A: {Type: 'Acme::Test::Thing', Metadata: {com.aws.cloudformation.Context: {why: it is printed, must: [stay], mutability: {Name: must-never-change}}}}
+  B: {Type: 'Acme::Test::Thing'}`)})
+	s, err := g.Stack(t.Context(), owner.Place, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := encode(s.Resources[0].Context), `{"why":"it is printed","must":["stay"],"mutability":{"Name":"must-never-change"}}`; got != want || s.Resources[1].Context != nil {
+		t.Errorf("the contexts are %s and %v", got, s.Resources[1].Context)
+	}
+}
