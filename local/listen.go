@@ -193,9 +193,6 @@ func (s *Server) Simulated(ctx context.Context) ([]string, error) {
 // Limits is a sentence about how memory, processes and temporary files of handlers are limited.
 func (s *Server) Limits() string { return s.cloud.limits() }
 
-// Due is how many background jobs run, or should by the clock of the configuration.
-func (s *Server) Due(ctx context.Context) (int64, error) { return s.cloud.store.Due(ctx) }
-
 // Serve answers requests until ctx ends, lets those under way finish for the GracePeriod and
 // cancels the others, ends the handlers and closes the store. What must be durable resumes
 // with the next start. It returns nil after an orderly end. Call it once.

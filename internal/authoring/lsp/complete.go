@@ -35,6 +35,10 @@ func (s *server) completion(ctx context.Context, d *snapshot, params documentPar
 		p.forTemplate(templateCursorAt(d, offset))
 		return completionList{p.incomplete, p.items}, ctx.Err()
 	}
+	if d.role() == stackTestRole {
+		p.forStackTest(templateCursorAt(d, offset))
+		return completionList{p.incomplete, p.items}, ctx.Err()
+	}
 	c := cursorAt(d.text(), offset)
 	p.cursor = c
 	if c.ok {

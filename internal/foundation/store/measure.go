@@ -15,15 +15,6 @@ func (s *Store) Waiting(ctx context.Context) (int64, error) {
 	return waiting, nil
 }
 
-// Due is how many wake-ups run, or should by the clock of the store.
-func (s *Store) Due(ctx context.Context) (int64, error) {
-	var due int64
-	if err := Query(ctx, s.Read(), &due, "SELECT count(*) FROM wakeups WHERE node <> '' OR due <= ?", s.Now()); err != nil {
-		return 0, fmt.Errorf("count wake-ups: %w", s.explain(err))
-	}
-	return due, nil
-}
-
 // Size is the size of the database in bytes. It does not include the blobs of an SQLite store,
 // which are separate files.
 func (s *Store) Size(ctx context.Context) (int64, error) {

@@ -52,7 +52,6 @@ func init() {
 		{"call", "Call a function; its answer is compared with result.", stackForm("call",
 			key{name: "function", text: "The name or ARN of a function, or a function of templates such as !Ref.", of: &form{what: "function"}, need: "add \"function: NAME\""},
 			key{name: "payload", text: "The event. Without it, an empty object.", of: &form{what: "payload"}}), readCall, (*runner).call, ""},
-		{"advance", "Move the clock of the server forward, such as 15m.", checked(text("advance"), checkDuration("advance", year)), readAdvance, (*runner).advance, ""},
 		{"signal", "Send a signal in the next step, when the resource waits for it.", object("signal",
 			key{name: "at", text: "The resource with the creation or update policy, or the wait condition handle.", of: naming("at", resourceNames), need: "add \"at: LOGICALID\""},
 			key{name: "status", text: "Without it, SUCCESS.", of: text("status", "SUCCESS", "FAILURE")},

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,8 +36,6 @@ type cloud struct {
 	calls  *calls
 	remote *submit.Remote
 	server local.ServerConfig
-	ahead  atomic.Int64 // of the clock: what "advance" has added, in nanoseconds
-	due    func(context.Context) (int64, error)
 	stop   func()
 	dir    string
 }
@@ -60,7 +57,6 @@ func openCloud(ctx context.Context, config *Config, p *prepared, of *Case) (_ *c
 	}()
 	c.server = local.ServerConfig{Config: config.Base, Address: "127.0.0.1:0", GracePeriod: time.Millisecond}
 	c.server.Dir, c.server.Account, c.server.Region, c.server.TimeScale, c.server.Around = dir, s.Account, s.Region, timeScale, c.calls.around
-	c.server.Now = func() time.Time { return config.Base.Now().Add(time.Duration(c.ahead.Load())) }
 	c.server.AwaitSignals = slices.ContainsFunc(of.Steps, func(step *Step) bool { return len(step.Signals) > 0 })
 	for _, rule := range s.Types {
 		switch {
@@ -100,10 +96,9 @@ func (c *cloud) start(ctx context.Context) error {
 			c.config.Logger.Debug("the CloudFormation of a test has stopped", "error", err)
 		}
 	}
-	c.due = server.Due
 	c.remote, err = submit.Open(ctx, submit.Config{
 		Region: c.suite.suite.Region, Endpoint: server.URL(), Key: c.key(),
-		Getenv: c.config.Getenv, Now: c.server.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
+		Getenv: c.config.Getenv, Now: c.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
 	})
 	return err
 }

@@ -202,7 +202,7 @@ func stepForm() *form {
 	f := object("a step",
 		key{name: "name", text: "What the step is about.", of: text("name")},
 		key{name: "fail", text: "Calls of a resource fail.", of: faultForm()},
-		key{name: "delay", text: "Resources with the time that they take; no real time passes.", of: namesOf("delay", resourceNames, checked(text("a delay"), checkDuration("a delay", time1h)))})
+		key{name: "delay", text: "Resources with the time that they take; no real time passes.", of: namesOf("delay", resourceNames, checked(text("a delay"), checkDelay))})
 	var expect []key
 	for _, e := range expectations {
 		expect = append(expect, key{name: e.name, text: e.text, of: e.of})
@@ -285,6 +285,13 @@ func (r *reader) conforms(v *document.Value, f *form) {
 	if f.check != nil {
 		f.check(r, v)
 	}
+}
+
+// conformed checks a value against its form, and reports whether it conforms.
+func (r *reader) conformed(v *document.Value, f *form) bool {
+	before := len(r.problems)
+	r.conforms(v, f)
+	return len(r.problems) == before
 }
 
 // takes reports whether a value is of the kind of a form.

@@ -80,7 +80,8 @@ func (c *cloud) furnishStack(ctx context.Context, name string, template map[stri
 func (c *calls) verdict(of local.ResourceCall) (_ local.ResourceAnswer, ok bool) {
 	for _, rule := range c.hooks {
 		if rule.Fail != "" && rule.Type == of.Type {
-			return local.ResourceAnswer{Status: "FAILED", ErrorCode: "NonCompliant", Message: rule.Fail}, true
+			// The verdict of a hook is the model of an answer that succeeded; a failed one is a hook that did not work.
+			return local.ResourceAnswer{Status: "SUCCESS", Model: map[string]any{"Status": string(types.HookStatusHookCompleteFailed), "Message": rule.Fail}}, true
 		}
 	}
 	return local.ResourceAnswer{}, false

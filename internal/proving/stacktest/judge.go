@@ -161,15 +161,12 @@ func (r *runner) evaluate(ctx context.Context, v *document.Value, out *outcome) 
 	if !hasFunction(v) {
 		return v.Any(), nil
 	}
-	v = r.job.suite.resolved(v)
-	if of := v.Get("Ref"); of != nil && strings.Contains(of.Text, ".") {
-		stack, id, _ := strings.Cut(of.Text, ".")
-		if other := r.stacks[stack]; other != nil {
-			if physical, ok := r.lastIdentifier(other.name, id); ok {
-				return physical, nil
-			}
-		}
-		return nil, placedf(of.At, "there is no resource %s", of.Text)
+	v, err := r.resolved(v)
+	if err != nil {
+		return nil, err
+	}
+	if !hasFunction(v) {
+		return v.Any(), nil
 	}
 	if out.stack.of == nil {
 		return nil, placedf(v.At, "the stack %s has not been deployed", out.stack.name)

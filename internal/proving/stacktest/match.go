@@ -107,6 +107,7 @@ func (r *reader) matchers(v *document.Value) {
 				r.add("unknown-key", m.KeyAt, "use "+strings.Join(sortedKeys(matchers), ", "), "there is no matcher %s", m.Key)
 			case len(v.Distinct()) > 1:
 				r.add("value", m.KeyAt, "use it as the only key of an object", "the matcher %s is beside other keys", m.Key)
+			case matchers[m.Key].of != expected && !r.conformed(m.Value, matchers[m.Key].of):
 			case m.Key == "$matches":
 				pattern, _ := scalar(m.Value)
 				if _, err := regexp.Compile(pattern); err != nil {

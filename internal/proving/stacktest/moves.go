@@ -3,6 +3,7 @@ package stacktest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -115,27 +116,50 @@ func (p *prepared) logical(name string) string {
 	return name
 }
 
-// resolved is a value in which references name logical IDs.
-func (p *prepared) resolved(v *document.Value) *document.Value {
-	if v == nil || len(p.constructs) == 0 {
-		return v
+// resolved is a value in which references name logical IDs, and those to other stacks are the physical IDs.
+func (r *runner) resolved(v *document.Value) (*document.Value, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if of := v.Get("Ref"); of != nil {
+		return r.reference(v, of)
 	}
 	out := *v
-	out.Items = nil
-	for _, item := range v.Items {
-		out.Items = append(out.Items, p.resolved(item))
+	out.Items, out.Members = slices.Clone(v.Items), slices.Clone(v.Members)
+	for i := range out.Items {
+		var err error
+		if out.Items[i], err = r.resolved(out.Items[i]); err != nil {
+			return nil, err
+		}
 	}
-	out.Members = nil
-	for _, m := range v.Members {
-		m.Value = p.resolved(m.Value)
-		named := m.Value
+	for i, m := range out.Members {
+		var err error
+		if out.Members[i].Value, err = r.resolved(m.Value); err != nil {
+			return nil, err
+		}
+		named := out.Members[i].Value
 		if m.Key == "Fn::GetAtt" && len(named.Items) > 0 {
 			named = named.Items[0]
 		}
-		if (m.Key == "Ref" || m.Key == "Fn::GetAtt") && named.Kind == document.String {
-			named.Text = p.logical(named.Text)
+		if m.Key == "Fn::GetAtt" && named.Kind == document.String {
+			named.Text = r.job.suite.logical(named.Text)
 		}
-		out.Members = append(out.Members, m)
 	}
-	return &out
+	return &out, nil
+}
+
+// reference is a Ref without the path of a construct, or the physical ID of a resource of another stack.
+func (r *runner) reference(v, of *document.Value) (*document.Value, error) {
+	text := &document.Value{Kind: document.String, At: of.At, Text: r.job.suite.logical(of.Text)}
+	stack, id, found := strings.Cut(of.Text, ".")
+	if !found || text.Text != of.Text {
+		return &document.Value{Kind: document.Object, At: v.At, Members: []document.Member{{Key: "Ref", KeyAt: v.At, Value: text}}}, nil
+	}
+	if other := r.stacks[stack]; other != nil {
+		if physical, ok := r.lastIdentifier(other.name, r.job.suite.logical(id)); ok {
+			text.Text = physical
+			return text, nil
+		}
+	}
+	return nil, placedf(of.At, "there is no resource %s", of.Text)
 }

@@ -30,18 +30,10 @@ func checkPointer(r *reader, v *document.Value) {
 	}
 }
 
-// maxTime bounds how far a test moves the time, and how long a resource takes.
-const (
-	time1h = time.Hour
-	year   = 366 * 24 * time.Hour
-)
-
-// checkDuration checks a text like 5m.
-func checkDuration(what string, limit time.Duration) func(*reader, *document.Value) {
-	return func(r *reader, v *document.Value) {
-		if d := durationOf(v); d <= 0 || d > limit {
-			r.add("value", v.At, "such as 30s or 5m", "%s is a duration of at most %s", what, strings.TrimSuffix(strings.TrimSuffix(limit.String(), "0s"), "0m"))
-		}
+// checkDelay checks how long a resource takes.
+func checkDelay(r *reader, v *document.Value) {
+	if d := durationOf(v); d <= 0 || d > time.Hour {
+		r.add("value", v.At, "such as 30s or 5m", "a delay is a duration of at most 1h")
 	}
 }
 
@@ -109,8 +101,6 @@ func readSignal(v *document.Value, step *Step) {
 	}
 	step.Signals = append(step.Signals, of)
 }
-
-func readAdvance(v *document.Value, step *Step) { step.Advance = durationOf(v) }
 
 func readCall(v *document.Value, step *Step) {
 	step.Stack, step.Function, step.Payload = textAt(v, "stack"), v.Get("function"), v.Get("payload")

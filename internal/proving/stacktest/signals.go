@@ -122,7 +122,7 @@ func (r *runner) call(ctx context.Context, step *Step, out *outcome) error {
 	}
 	suite := r.job.suite.suite
 	endpoint := lambda.Endpoint{
-		URL: r.cloud.remote.Endpoint, Sign: true, FunctionName: textOf(value), Region: suite.Region, Timeout: settleLimit, Now: r.cloud.server.Now,
+		URL: r.cloud.remote.Endpoint, Sign: true, FunctionName: textOf(value), Region: suite.Region, Timeout: settleLimit, Now: r.cloud.config.Base.Now,
 		Credentials: credentials.StaticCredentialsProvider{Value: r.cloud.key()},
 	}
 	result, err := endpoint.Invoke(ctx, payload)
@@ -157,24 +157,4 @@ func (r *runner) judgeResult(ctx context.Context, m document.Member, out *outcom
 		return nil
 	}
 	return r.judgeValue(ctx, m, out, "result", out.result)
-}
-
-// advance lets time pass. What waits for a time of the server is scaled, and so is the time that passes; the server is
-// restarted, so that it looks at its clock again.
-func (r *runner) advance(ctx context.Context, step *Step, _ *outcome) error {
-	r.cloud.ahead.Add(int64(step.Advance / timeScale))
-	if err := r.cloud.restart(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
-	for {
-		due, err := r.cloud.due(ctx)
-		if err != nil || due == 0 {
-			return err
-		}
-		if err := pause(ctx); err != nil {
-			return err
-		}
-	}
 }

@@ -117,7 +117,6 @@ type Step struct {
 
 	Function *document.Value // of call: a name, or a function of templates
 	Payload  *document.Value
-	Advance  time.Duration
 	Moves    []moved // of refactor; IDs are its mappings
 
 	Fail    *fault
