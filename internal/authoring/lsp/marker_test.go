@@ -456,7 +456,7 @@ func (r *markerRun) defined(m markCall, offset int, fail func(string, ...any)) {
 	got := decode[*location](r.t, raw, err)
 	want := literal(m.args[1])
 	if file, text, ok := strings.Cut(want, " "); ok {
-		data, err := os.ReadFile(filepath.Join("testdata/types", file))
+		data, err := r.read("testdata/types/" + file)
 		if err != nil {
 			r.t.Fatal(err)
 		}

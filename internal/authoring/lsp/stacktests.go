@@ -186,8 +186,10 @@ func (t *templateProposals) testValues(at document.Pointer) {
 		return
 	}
 	for _, node := range s.expand(found.node) {
-		for _, word := range enumeration(node) {
-			t.addJSON(word, "")
+		if words := node.Get("enum"); words != nil {
+			for _, word := range words.Items {
+				t.addJSON(string(word.AppendJSON(nil)), "")
+			}
 		}
 	}
 }

@@ -123,6 +123,9 @@ func (w *schemaWriter) keys(f *form, add func(string, *document.Value)) {
 		add("required", required)
 	}
 	switch {
+	case f == expected: // below it as well
+		add("items", w.of(f))
+		add("additionalProperties", w.of(f))
 	case f.is != objectKind:
 	case f.other == nil:
 		add("additionalProperties", &document.Value{Kind: document.Bool})
