@@ -1,6 +1,7 @@
 package stacktest
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
@@ -23,6 +24,35 @@ type Suite struct {
 	Matrix    *matrix
 	Coverage  []demand
 	Cases     []*Case
+}
+
+// Folders are the folders of the file, and of what it names on this machine.
+func (s *Suite) Folders() []string {
+	p := &prepared{suite: s}
+	out := []string{s.Dir}
+	for _, t := range s.Templates {
+		if t.CDK != "" {
+			out = append(out, p.path(t.CDK))
+		} else {
+			out = append(out, filepath.Dir(p.path(t.File)))
+		}
+	}
+	for _, rule := range s.Types {
+		if rule.Project != "" {
+			out = append(out, p.path(rule.Project))
+		}
+	}
+	for _, rule := range s.Hooks {
+		if rule.Project != "" {
+			out = append(out, p.path(rule.Project))
+		}
+	}
+	for _, f := range s.Functions {
+		if f.Run != "" {
+			out = append(out, p.path(f.Run)) // of a binary or a URL it is not one, which nobody watches
+		}
+	}
+	return out
 }
 
 // A source is where a template comes from: a file, or a stack of a CDK app.
