@@ -56,7 +56,8 @@ func (c *app) watchedFolders(ctx context.Context, names []string) ([]string, err
 		folders = append(folders, s.Folders()...)
 	}
 	slices.Sort(folders)
-	return slices.DeleteFunc(slices.Compact(folders), func(dir string) bool {
+	folders = slices.Compact(folders)
+	return slices.DeleteFunc(slices.Clone(folders), func(dir string) bool { // without those below others
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return true
 		}

@@ -36,7 +36,7 @@ const problems = new Map();
 const arrived = new Map();
 const log = [];
 const shown = [];
-const settings = { path: cfn, arguments: ['-v'], stacks: {} };
+const settings = { path: cfn, arguments: ['-vv'], stacks: {} };
 const watched = [];
 
 const vscode = {
