@@ -28,15 +28,11 @@ func (s *server) completion(ctx context.Context, d *snapshot, params documentPar
 	}
 	offset := d.lines.offset(params.Position, s.encoding)
 	p := &proposals{server: s, d: d, ctx: ctx, items: []completionItem{}, seen: map[string]bool{}}
-	if d.role() == templateRole {
+	if d.role() == templateRole || d.role() == stackTestRole {
 		if d.tree() == nil && d.yaml {
 			return completionList{false, p.items}, nil
 		}
 		p.forTemplate(templateCursorAt(d, offset))
-		return completionList{p.incomplete, p.items}, ctx.Err()
-	}
-	if d.role() == stackTestRole {
-		p.forStackTest(templateCursorAt(d, offset))
 		return completionList{p.incomplete, p.items}, ctx.Err()
 	}
 	c := cursorAt(d.text(), offset)

@@ -110,28 +110,6 @@ func (s *server) testedTemplates(d *snapshot) (out []*snapshot) {
 	return out
 }
 
-// forStackTest proposes completions for a file of stack tests.
-func (p *proposals) forStackTest(c *templateCursor) {
-	p.cursor = &c.cursor
-	if !c.ok {
-		return
-	}
-	t := &templateProposals{proposals: p, c: c, names: &names{}}
-	for _, word := range c.others {
-		p.seen[word] = true
-	}
-	if c.key || c.both {
-		at := c.container
-		if !c.key {
-			at = c.pointer()
-		}
-		t.testKeys(at)
-	}
-	if !c.key {
-		t.testValues(c.pointer())
-	}
-}
-
 // testKeys proposes the keys of an object of a stack test: those of the format, then names of the template.
 func (t *templateProposals) testKeys(at document.Pointer) {
 	of := &t.server.cfg.StackTests
