@@ -46,6 +46,10 @@ release-snapshot: ## build a whole release into dist/, without publishing it
 release-host: ## build the archive and the packages for this machine into dist/, without GoReleaser
 	cd release && go run . host ../dist "$(VERSION)"
 
+.PHONY: vsix
+vsix: ## write the extension for Visual Studio Code into build/, without npm or a network
+	cd release && go run . vsix ../build "$(VERSION)"
+
 .PHONY: site
 site: build ## write the documentation as a static site into build/site
 	bin/cfn docs --write build/site

@@ -1,6 +1,6 @@
 // Command release makes what a release has besides the binaries: manual pages, completion scripts,
-// the licenses of dependencies, the container image, and the packages for pip and npm; and the archive and
-// the packages for one machine. .goreleaser.yaml, "make release-snapshot" and "make release-host" call it.
+// the licenses of dependencies, the container image, the packages for pip and npm, and the extension for Visual Studio
+// Code; and the archive and the packages for one machine. .goreleaser.yaml, "make release-snapshot" and "make release-host" call it.
 package main
 
 import (
@@ -16,7 +16,9 @@ const usage = `usage: release manual DIR VERSION     write manual pages and comp
                                       write a container image for two platforms, as an OCI archive
        release clear DIR              remove a folder of an earlier release in this repository
        release host DIR VERSION       write the archive, the Debian package, and the packages for pip and npm for this machine
-       release packages DIR           write the packages for pip and npm beside the archives that GoReleaser made in DIR`
+       release packages DIR           write the packages for pip and npm beside the archives that GoReleaser made in DIR,
+                                      and the extension for Visual Studio Code
+       release vsix DIR VERSION       write the extension for Visual Studio Code`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -49,7 +51,19 @@ func run(args []string) error {
 			if err != nil {
 				return err
 			}
-			return packages(args[1], version)
+			if err := packages(args[1], version); err != nil {
+				return err
+			}
+			_, err = writeExtension(args[1], "..", version)
+			return err
+		}
+	case "vsix":
+		if len(args) == 3 {
+			name, err := writeExtension(args[1], "..", cmp.Or(args[2], "0.0.1-snapshot"))
+			if err == nil {
+				fmt.Println(name)
+			}
+			return err
 		}
 	case "image":
 		if len(args) == 5 {

@@ -14,6 +14,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/proving/stacktest"
 )
 
 func newLSP(c *app) *cobra.Command {
@@ -29,7 +30,10 @@ reports; completes types, properties, values, names, attributes and functions; e
 properties; finds and renames logical IDs, parameters, conditions and mappings; and offers quick fixes.
 Types come from the projects in the folders of the editor, from the imported schemas and from cfn, with
 --schemas from folders or archives, and with --registry from the registry of cfn serve or AWS. If cfn
-serve is running and has a stack that is named like the file, it shows what an update would replace.
+serve is running and has a stack that is named like the file, or that the initialization option "stacks"
+names, it shows what an update would replace.
+
+It supports files of stack tests, as cfn stack test reads them, with the names of their templates.
 
 It supports the schemas of resource types, hooks and modules, type configurations, and in a project
 inputs/inputs_N_*.json and overrides.json. It reports the problems that cfn validate reports, with the
@@ -76,8 +80,12 @@ func (c *app) lsp(ctx context.Context, o *checkOptions) error {
 		Region:      o.region,
 		Templates:   c.templatesForEditor(o),
 		FindProject: findProject,
-		Lint:        c.lintForEditor,
-		Explain:     explainForEditor,
+		StackTests: lsp.StackTests{IsFile: stacktest.IsFile, Schema: stacktest.Schema(), Names: stacktest.NamesKeyword, Check: func(name string, text []byte) diag.List {
+			_, problems := stacktest.Read(name, text)
+			return problems
+		}},
+		Lint:    c.lintForEditor,
+		Explain: explainForEditor,
 		CheckInputs: func(files fs.FS, s *schema.Schema) (diag.List, error) {
 			_, problems, err := contract.LoadInputs(contract.InputsConfig{Files: files, Schema: s})
 			return problems, err

@@ -78,13 +78,13 @@ func (e *editorTemplates) fragments(ctx context.Context, file string) map[string
 // compareTime bounds the requests to cfn serve for one comparison.
 const compareTime = 2 * time.Second
 
-// compare reports what an update of the stack that is named after a template would replace, if cfn serve runs and has
-// it.
-func (e *editorTemplates) compare(ctx context.Context, file string, text []byte) (diag.List, error) {
+// compare reports what an update of a stack with a template would replace, if cfn serve runs and has it. Without a name, it
+// is the stack that is named after the file.
+func (e *editorTemplates) compare(ctx context.Context, file, stack string, text []byte) (diag.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, compareTime)
 	defer cancel()
 	o := *e.options
-	o.against = stackOf(file)
+	o.against = cmp.Or(stack, stackOf(file))
 	o.remote.endpoint = cmp.Or(o.remote.endpoint, e.app.Getenv("AWS_ENDPOINT_URL_CLOUDFORMATION"), e.app.Getenv("AWS_ENDPOINT_URL"), "http://"+defaultServeAddress)
 	r, err := e.app.openRemote(ctx, &o.remote)
 	if err != nil || !r.Local || o.against == "" {
@@ -93,16 +93,16 @@ func (e *editorTemplates) compare(ctx context.Context, file string, text []byte)
 	if stack, err := r.Stack(ctx, o.against); err != nil || stack == nil || aws.ToString(stack.StackId) == "" {
 		return nil, err
 	}
-	stack, err := e.app.openAgainst(ctx, &o)
+	deployed, err := e.app.openAgainst(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	given := stack.supplied(file, text, nil)
-	found, err := template.Examine(ctx, file, text, template.InspectInput{Supplied: given, Pseudo: stack.pseudo, Modules: e.modules(file)})
+	given := deployed.supplied(file, text, nil)
+	found, err := template.Examine(ctx, file, text, template.InspectInput{Supplied: given, Pseudo: deployed.pseudo, Modules: e.modules(file)})
 	if err != nil || found.Template == nil || found.Problems.HasErrors() {
 		return nil, err
 	}
-	return stack.compare(file, found, nil, e.source)
+	return deployed.compare(file, found, nil, e.source)
 }
 
 // stackOf is the name of the stack that a template is compared with: that of the file without its extensions, or of

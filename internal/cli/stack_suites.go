@@ -31,12 +31,12 @@ import (
 type stackSuiteOptions struct {
 	cases, schemas, reports []string
 	parallel                int
-	update, list            bool
+	update, list, watch     bool
 	sandbox                 sandboxOptions
 }
 
 // suiteReports are the formats of --report.
-var suiteReports = []string{"junit", "json", "github", "sarif"}
+var suiteReports = []string{"html", "junit", "json", "github", "sarif"}
 
 func newStackSuite(c *app, remote *remoteOptions) *cobra.Command {
 	o := &stackSuiteOptions{}
@@ -53,20 +53,25 @@ emulator, as the file says; types of AWS are simulated if it does not say otherw
 --schemas, or from those that "cfn types import" stored.
 
 A step without expectations must still end well, and a case must leave nothing behind. Steps can have a
-resource fail, take time, or the server be killed.
+resource fail, take time, or wait for a signal, or the server be killed; hooks can refuse.
 
---update writes the golden files of "plan" instead of comparing them.
+--update writes the golden files of "plan" instead of comparing them. --watch runs the tests again
+whenever a file in their folders changes, until Ctrl-C.
 
 Exit code: 0 if all cases passed; 1 if one failed, a file is invalid, no case was selected, or the coverage
 is too low; 2 for a usage error; 130 after Ctrl-C.`,
 		Example: `  cfn stack test
   cfn stack test app.stacktest.yaml --case "update*"
   cfn stack test --update
+  cfn stack test --watch
   cfn stack test --report junit=report.xml --report github`,
 		Annotations: map[string]string{"log": "none"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(remote); err != nil {
 				return err
+			}
+			if o.watch {
+				return c.watchSuites(cmd, o, args)
 			}
 			return c.stackSuites(cmd.Context(), o, args)
 		},
@@ -75,10 +80,12 @@ is too low; 2 for a usage error; 130 after Ctrl-C.`,
 	flags.StringArrayVar(&o.cases, "case", nil, "run only the cases whose names match `PATTERN`, in which * stands for any text (may be repeated)")
 	flags.IntVar(&o.parallel, "parallel", 0, "run `N` cases at the same time (default: the number of processors)")
 	flags.BoolVar(&o.update, "update", false, "write golden files instead of comparing them")
+	flags.BoolVar(&o.watch, "watch", false, "run the tests again when a file in their folders changes")
 	flags.BoolVar(&o.list, "list", false, "list the cases without running them")
 	flags.StringArrayVar(&o.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
-	flags.StringArrayVar(&o.reports, "report", nil, "write a report: junit=FILE, json=FILE, sarif=FILE or github, as `FORMAT[=FILE]` (may be repeated)")
+	flags.StringArrayVar(&o.reports, "report", nil, "write a report: html=FILE, junit=FILE, json=FILE, sarif=FILE or github, as `FORMAT[=FILE]` (may be repeated)")
 	c.formatFlag(cmd, "text", "json")
+	cmd.MarkFlagsMutuallyExclusive("watch", "list")
 	return cmd
 }
 
@@ -97,7 +104,7 @@ func (o *stackSuiteOptions) check(remote *remoteOptions) error {
 	for _, report := range o.reports {
 		format, file, _ := strings.Cut(report, "=")
 		if !slices.Contains(suiteReports, format) {
-			return usagef("option --report: invalid choice: %q (choose from junit=FILE, json=FILE, sarif=FILE, github)", report)
+			return usagef("option --report: invalid choice: %q (choose from html=FILE, junit=FILE, json=FILE, sarif=FILE, github)", report)
 		}
 		if file == "" && format != "github" {
 			return usagef("option --report: %s requires a file: --report %s=FILE", format, format)
@@ -166,16 +173,6 @@ func (c *app) loadSuites(ctx context.Context, names []string) (suites []*stackte
 	return suites, problems, nil
 }
 
-// suiteFile reports whether a name is that of a file of stack tests.
-func suiteFile(name string) bool {
-	for _, extension := range []string{".stacktest.yaml", ".stacktest.yml", ".stacktest.json"} {
-		if strings.HasSuffix(name, extension) {
-			return true
-		}
-	}
-	return false
-}
-
 // findSuites finds the files of stack tests in the working folder and below.
 func (c *app) findSuites(ctx context.Context) (names []string, err error) {
 	root, entries := c.path("."), 0
@@ -189,7 +186,7 @@ func (c *app) findSuites(ctx context.Context) (names []string, err error) {
 		if entry.IsDir() && file != root && (strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"node_modules", "cdk.out", "target"}, entry.Name())) {
 			return fs.SkipDir
 		}
-		if entry.Type().IsRegular() && suiteFile(entry.Name()) {
+		if entry.Type().IsRegular() && stacktest.IsFile(entry.Name()) {
 			names = append(names, c.shown(file))
 		}
 		return nil
@@ -288,6 +285,8 @@ func (c *app) suiteReport(summary *stacktest.Summary, format, file string) error
 	switch format {
 	case "junit":
 		err = summary.WriteJUnit(&text, func(r *stacktest.Result) string { return r.Again(shellQuote) })
+	case "html":
+		err = summary.WriteHTML(&text, func(r *stacktest.Result) string { return r.Again(shellQuote) })
 	case "json":
 		err = summary.WriteJSON(&text)
 	default:

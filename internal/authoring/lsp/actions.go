@@ -54,7 +54,7 @@ var (
 
 // fixesOf turns the hint of a problem into edits, each of which repairs it.
 func (s *server) fixesOf(d *snapshot, p diag.Problem) []fix {
-	if d.role() == templateRole {
+	if d.role() == templateRole || d.role() == stackTestRole {
 		return s.templateFixes(d, p)
 	}
 	start, end := p.At.Start.Offset, p.At.End.Offset

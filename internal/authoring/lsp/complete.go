@@ -28,7 +28,7 @@ func (s *server) completion(ctx context.Context, d *snapshot, params documentPar
 	}
 	offset := d.lines.offset(params.Position, s.encoding)
 	p := &proposals{server: s, d: d, ctx: ctx, items: []completionItem{}, seen: map[string]bool{}}
-	if d.role() == templateRole {
+	if d.role() == templateRole || d.role() == stackTestRole {
 		if d.tree() == nil && d.yaml {
 			return completionList{false, p.items}, nil
 		}

@@ -12,6 +12,9 @@ func (s *server) definition(_ context.Context, d *snapshot, params documentParam
 	if d.role() == templateRole {
 		return s.templateDefinition(d, d.lines.offset(params.Position, s.encoding)), nil
 	}
+	if d.role() == stackTestRole {
+		return s.stackTestDefinition(d, d.lines.offset(params.Position, s.encoding)), nil
+	}
 	at := spotAt(d.tree(), d.lines.offset(params.Position, s.encoding))
 	if at == nil {
 		return nil, nil

@@ -130,6 +130,8 @@ func (s *server) problems(d *snapshot) diag.List {
 		return s.inputProblems(d)
 	case templateRole:
 		return d.checked()
+	case stackTestRole:
+		return s.cfg.StackTests.Check(d.name(), []byte(d.text()))
 	}
 	return nil
 }

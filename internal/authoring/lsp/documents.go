@@ -61,6 +61,7 @@ const (
 	inputsRole
 	overridesRole
 	templateRole
+	stackTestRole
 )
 
 // A standing says what a document is, and in which project.
@@ -93,6 +94,9 @@ func (s *server) newSnapshot(uri string, version *int32, text string) *snapshot 
 
 // standing recognises a document: by its place in a project, else by its content.
 func (s *server) standing(d *snapshot) standing {
+	if is := s.cfg.StackTests.IsFile; is != nil && is(d.file) {
+		return standing{role: stackTestRole}
+	}
 	base := strings.ToLower(filepath.Base(d.file))
 	if d.file != "" && strings.HasSuffix(base, ".json") {
 		if project, ok := s.cfg.FindProject(d.file); ok {

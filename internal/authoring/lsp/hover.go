@@ -97,6 +97,8 @@ func (s *server) explain(d *snapshot, at *spot) string {
 		return explainSchema(d, at)
 	case inputsRole, overridesRole:
 		return s.explainModel(d, at)
+	case stackTestRole:
+		return s.explainStackTest(d, at)
 	}
 	return ""
 }

@@ -3,7 +3,7 @@
 // finds the declaration of a name.
 //
 // It supports schemas of resource types, hooks and modules, type configurations, the inputs of
-// contract tests, overrides.json, and templates in JSON and YAML; it ignores every other document. Problems come from
+// contract tests, overrides.json, templates in JSON and YAML, and stack tests; it ignores every other document. Problems come from
 // internal/authoring/schema, internal/authoring/template, internal/authoring/typecheck and the functions of [Config]; completions come from the same
 // meta-schemas and schemas.
 //
@@ -62,6 +62,9 @@ type Config struct {
 	// FindProject returns the project of a file. With nil there are no projects, and inputs
 	// and overrides are not recognized.
 	FindProject func(path string) (Project, bool)
+
+	// StackTests is the format of files of stack tests. Without it, they are not recognized.
+	StackTests StackTests
 
 	// Region is the region that templates are checked for. "" means us-east-1.
 	Region string

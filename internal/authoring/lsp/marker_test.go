@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
@@ -82,7 +83,7 @@ func (f testFragments) Expand(ctx context.Context, root *document.Value, budget 
 	return expanded.Root, nil
 }
 
-// TestMarkers runs the files of testdata/template. Each has templates in which marks of the form
+// TestMarkers runs the files of testdata/template and testdata/stacktest. Each has documents in which marks of the form
 //
 //	#@ name(argument, …); name(…)
 //
@@ -104,9 +105,10 @@ func (f testFragments) Expand(ctx context.Context, root *document.Value, budget 
 //	nofix(place, title)             there is no such quick fix
 //	symbols(golden)                 the outline
 //
-// A golden is a section of the file whose name begins with @, which -update writes.
+// A golden is a section of the file whose name begins with @, which -update writes. Other files that the server reads are
+// such sections, too.
 func TestMarkers(t *testing.T) {
-	files, err := filepath.Glob("testdata/template/*.txtar")
+	files, err := filepath.Glob("testdata/[ts]*/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no marker tests: ", err)
 	}
@@ -233,7 +235,7 @@ func (r *markerRun) place(m markCall, arg string) (start, end, cursor int) {
 
 func (r *markerRun) file(name, body string) {
 	capabilities := strings.Replace(everything, `"utf-16"`, strconv.Quote(string(r.encoding)), 1)
-	r.c = connect(r.t, Config{Templates: testTemplates(r.t)}, capabilities)
+	r.c = connect(r.t, Config{Templates: testTemplates(r.t), StackTests: testStackTests(r.t), ReadFile: r.read}, capabilities)
 	r.uri, r.locations = "file:///work/"+name, map[string][2]int{}
 	marks := r.marksOf(body)
 	r.c.opens(r.uri, r.text)
@@ -253,6 +255,39 @@ func (r *markerRun) file(name, body string) {
 		for _, d := range r.found {
 			r.t.Errorf("%s:%d: %s: %s has no mark", name, d.Range.Start.Line+1, d.Code, d.Message)
 		}
+	}
+}
+
+// read reads a section of the archive, else a file.
+func (r *markerRun) read(path string) ([]byte, error) {
+	for _, f := range r.archive.Files {
+		if f.Name == "@"+filepath.Base(path) {
+			return f.Data, nil
+		}
+	}
+	return os.ReadFile(path)
+}
+
+// testStackTests have the published schema, and know one problem.
+func testStackTests(t testing.TB) StackTests {
+	t.Helper()
+	data, err := os.ReadFile("../../../docs/stacktest.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, problems := document.ParseJSON("stacktest.schema.json", data, document.Limits{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	return StackTests{
+		IsFile: func(name string) bool { return strings.Contains(name, ".stacktest.") }, Schema: published, Names: "x-cfn-names",
+		Check: func(name string, text []byte) diag.List {
+			root, _ := template.ReadYAML(name, text, document.Limits{})
+			if m := root.Lookup(document.Pointer{"cases", "one", "steps", "1", "expect"}).Member("Output"); m != nil {
+				return diag.List{{ID: "stacktest/unknown-key", At: m.KeyAt, Message: `expect has no key "Output"`, Hint: `did you mean "Outputs"?`}}
+			}
+			return nil
+		},
 	}
 }
 
@@ -421,7 +456,7 @@ func (r *markerRun) defined(m markCall, offset int, fail func(string, ...any)) {
 	got := decode[*location](r.t, raw, err)
 	want := literal(m.args[1])
 	if file, text, ok := strings.Cut(want, " "); ok {
-		data, err := os.ReadFile(filepath.Join("testdata/types", file))
+		data, err := r.read("testdata/types/" + file)
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -1,5 +1,7 @@
 package lsp
 
+import "encoding/json"
+
 // The parts of the language server protocol 3.17 that are used, under its own names.
 
 type position struct {
@@ -18,9 +20,10 @@ type location struct {
 }
 
 type initializeParams struct {
-	Capabilities     clientCapabilities `json:"capabilities"`
-	RootURI          string             `json:"rootUri"`
-	WorkspaceFolders []struct {
+	Capabilities          clientCapabilities `json:"capabilities"`
+	RootURI               string             `json:"rootUri"`
+	InitializationOptions json.RawMessage    `json:"initializationOptions"`
+	WorkspaceFolders      []struct {
 		URI string `json:"uri"`
 	} `json:"workspaceFolders"`
 }

@@ -83,6 +83,7 @@ type server struct {
 
 	encoding  encoding // not changed after initialize
 	folders   []string // of the workspace, not changed after initialize
+	settings  settings // not changed after initialize
 	workspace *workspace
 
 	mu      sync.Mutex
@@ -328,6 +329,7 @@ func (s *server) initialize(id, raw json.RawMessage) {
 	s.client = params.Capabilities
 	s.encoding = agree(params.Capabilities.General.PositionEncodings)
 	s.folders = params.folders()
+	s.configure(params.InitializationOptions)
 	result := initializeResult{
 		Capabilities: serverCapabilities{
 			PositionEncoding: string(s.encoding),
@@ -354,7 +356,7 @@ func (s *server) initialized(json.RawMessage) error {
 	}
 	return s.out.request("watch", "client/registerCapability", registrationParams{[]registration{{
 		ID: "watch", Method: "workspace/didChangeWatchedFiles",
-		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/.rpdk-config"}, {"**/modules/**"}}},
+		Options: watchOptions{[]watcher{{"**/*.json"}, {"**/*.{yaml,yml,template}"}, {"**/.rpdk-config"}, {"**/modules/**"}}},
 	}}})
 }
 

@@ -100,6 +100,9 @@ func (s *shape) children(nodes []*document.Value) []declared {
 		if items := node.Get("items"); items != nil && items.Kind == document.Object {
 			add(declared{"*", nil, items, node})
 		}
+		if others := node.Get("additionalProperties"); others != nil && others.Kind == document.Object {
+			add(declared{"*", nil, others, node})
+		}
 		if patterns := node.Get("patternProperties"); patterns != nil {
 			for i := range patterns.Members {
 				add(declared{"*", nil, patterns.Members[i].Value, node})
@@ -123,7 +126,7 @@ func (s *shape) child(nodes []*document.Value, name string) *declared {
 	if crossed == nil {
 		return nil
 	}
-	if parent := crossed.parent; parent.Get("items") != nil && !isIndex(name) && parent.Get("patternProperties") == nil {
+	if parent := crossed.parent; parent.Get("items") != nil && !isIndex(name) && parent.Get("patternProperties") == nil && parent.Get("additionalProperties") == nil {
 		return nil
 	}
 	return crossed

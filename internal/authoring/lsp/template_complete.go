@@ -19,13 +19,17 @@ type templateProposals struct {
 	names *names // without what is typed
 }
 
-// forTemplate proposes completions for a template.
+// forTemplate proposes completions for a template or a file of stack tests.
 func (p *proposals) forTemplate(c *templateCursor) {
 	p.cursor = &c.cursor
 	if !c.ok {
 		return
 	}
 	t := &templateProposals{proposals: p, c: c, names: namesOf(c.root, p.d.text())}
+	keys, values := t.keys, t.values
+	if p.d.role() == stackTestRole {
+		keys, values = t.testKeys, t.testValues
+	}
 	for _, word := range c.others {
 		p.seen[word] = true
 	}
@@ -34,10 +38,10 @@ func (p *proposals) forTemplate(c *templateCursor) {
 		if !c.key {
 			at = c.pointer()
 		}
-		t.keys(at)
+		keys(at)
 	}
 	if !c.key {
-		t.values(c.pointer())
+		values(c.pointer())
 	}
 }
 

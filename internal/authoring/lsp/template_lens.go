@@ -30,7 +30,11 @@ func (w *workspace) compare(ctx context.Context, d *snapshot) diag.List {
 	if compare == nil || d.file == "" {
 		return nil
 	}
-	found, err := compare(ctx, d.file, []byte(d.text()))
+	stack, set := w.server.stackFor(d.file)
+	if set && stack == "" {
+		return nil
+	}
+	found, err := compare(ctx, d.file, stack, []byte(d.text()))
 	if err != nil {
 		w.server.cfg.Logger.Debug("Template not compared", "uri", d.uri, "error", err)
 	}

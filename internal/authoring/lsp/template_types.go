@@ -24,8 +24,9 @@ type Templates struct {
 	// Fragments are the modules that a template can use, by type name.
 	Fragments func(ctx context.Context, file string) map[string]*module.Fragment
 
-	// Compare reports what an update of the stack of a template would replace, nothing without a stack. It may be nil.
-	Compare func(ctx context.Context, file string, text []byte) (diag.List, error)
+	// Compare reports what an update of a stack with a template would replace, nothing without a stack. The name of the
+	// stack is "" if it is that of the file. It may be nil.
+	Compare func(ctx context.Context, file, stack string, text []byte) (diag.List, error)
 
 	Close func() // may be nil
 }

@@ -18,7 +18,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -231,9 +234,11 @@ const DefaultTimeout = time.Hour
 // the SDK, before waiting is given up.
 const maxMisses = 5
 
-// passing reports whether an error is one of a service that is busy or away.
+// passing reports whether an error is one of a service that is busy or away, or of a connection that was lost while the
+// response was read, which the SDK does not repeat.
 func passing(err error) bool {
-	return retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary ||
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
+		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary ||
 		retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary
 }
 

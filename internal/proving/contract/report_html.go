@@ -15,8 +15,10 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
+// HTMLStyle is the style sheet of reports.
+//
 //go:embed report_html.css
-var htmlStyle string
+var HTMLStyle string
 
 //go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .
 

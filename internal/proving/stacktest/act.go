@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,32 +24,64 @@ import (
 
 // An action is what a step does. read reads its value in the file, act does it.
 type action struct {
-	read func(*reader, *document.Value, *Step)
-	act  func(*runner, context.Context, *Step, *outcome) error
-	ends string // the statuses that are expected of it, as a prefix; "" if it has none
+	name, text string
+	of         *form
+	read       func(*document.Value, *Step)
+	act        func(*runner, context.Context, *Step, *outcome) error // nil: it is about the next step
+	ends       string                                                // the statuses that are expected of it, as a prefix; "" if it has none
 }
 
-// actions are all actions by name. They are filled at the start, because reading a step looks them up.
-var actions map[string]action
+// actions are all actions. They are filled at the start, because reading a step looks them up.
+var actions []action
 
 func init() {
-	actions = map[string]action{
-		"deploy":           {readOperation, (*runner).deploy, ""},
-		"update":           {readOperation, (*runner).update, "UPDATE_COMPLETE"},
-		"changeSet":        {readOperation, (*runner).changeSet, ""},
-		"execute":          {readStack, (*runner).execute, ""},
-		"import":           {readImport, (*runner).importResources, "IMPORT_COMPLETE"},
-		"change":           {readChange, (*runner).change, ""},
-		"drift":            {readStack, (*runner).drift, ""},
-		"revertDrift":      {readStack, (*runner).revertDrift, "UPDATE_COMPLETE"},
-		"continueRollback": {readStack, (*runner).continueRollback, "UPDATE_ROLLBACK_COMPLETE"},
-		"rollback":         {readStack, (*runner).rollback, ""},
-		"delete":           {readStack, (*runner).remove, "DELETE_COMPLETE"},
-		"kill":             {readKill, nil, ""},
+	changed := namesOf("change", resourceNames, either(text("a changed resource", "deleted"), namesOf("a changed resource", noNames, &form{what: "a value"})))
+	actions = []action{
+		{"deploy", "Create the stack, or update it if it exists.", operationForm("deploy"), readOperation, (*runner).deploy, ""},
+		{"update", "Update the stack by a change set.", operationForm("update"), readOperation, (*runner).update, "UPDATE_COMPLETE"},
+		{"changeSet", "Make a change set without executing it.", operationForm("changeSet", key{name: "ChangeSetType", text: "Without it, CREATE for a stack that does not exist.", of: text("ChangeSetType", "CREATE", "UPDATE")}), readOperation, (*runner).changeSet, ""},
+		{"execute", "Execute the last change set.", stackForm("execute"), readOperation, (*runner).execute, ""},
+		{"import", "Import resources: logical IDs with identifiers.", importForm(), readImport, (*runner).importResources, "IMPORT_COMPLETE"},
+		{"refactor", "Move resources between stacks, or rename them.", refactorForm(), readRefactor, (*runner).refactor, ""},
+		{"change", "Change resources behind the back of the stack: logical IDs with properties, or deleted.", changed, readChange, (*runner).change, ""},
+		{"drift", "Detect drift.", stackForm("drift"), readOperation, (*runner).drift, ""},
+		{"revertDrift", "Reset what was changed behind the back of the stack.", stackForm("revertDrift"), readOperation, (*runner).revertDrift, "UPDATE_COMPLETE"},
+		{"continueRollback", "Continue a rollback that failed.", stackForm("continueRollback", key{name: "ResourcesToSkip", text: "Logical IDs that are left as they are.", of: list("ResourcesToSkip", naming("a resource", resourceNames))}), readOperation, (*runner).continueRollback, "UPDATE_ROLLBACK_COMPLETE"},
+		{"rollback", "Roll back a stack whose operation failed with its resources kept.", stackForm("rollback"), readOperation, (*runner).rollback, ""},
+		{"delete", "Delete the stack.", stackForm("delete"), readOperation, (*runner).remove, "DELETE_COMPLETE"},
+		{"call", "Call a function; its answer is compared with result.", stackForm("call",
+			key{name: "function", text: "The name or ARN of a function, or a function of templates such as !Ref.", of: &form{what: "function"}, need: "add \"function: NAME\""},
+			key{name: "payload", text: "The event. Without it, an empty object.", of: &form{what: "payload"}}), readCall, (*runner).call, ""},
+		{"signal", "Send a signal in the next step, when the resource waits for it.", object("signal",
+			key{name: "at", text: "The resource with the creation or update policy, or the wait condition handle.", of: naming("at", resourceNames), need: "add \"at: LOGICALID\""},
+			key{name: "status", text: "Without it, SUCCESS.", of: text("status", "SUCCESS", "FAILURE")},
+			key{name: "id", text: "The unique ID of the signal, such as that of an instance.", of: text("id")},
+			key{name: "data", text: "The data for a wait condition.", of: text("data")},
+			key{name: "reason", text: "The reason for a wait condition.", of: text("reason")},
+			key{name: "times", text: "How many signals, each with an ID of its own.", of: positive("times")}), readSignal, nil, ""},
+		{"kill", "Kill the server when the resource is called in the next step, and start it again on the same data.", object("kill",
+			key{name: "at", text: "The logical ID of the resource.", of: naming("at", resourceNames), need: "add \"at: LOGICALID\""},
+			key{name: "when", text: "While the operation on it is in progress.", of: text("when", "IN_PROGRESS")}), readKill, nil, ""},
 	}
 }
 
-func actionNames() []string { return slices.Sorted(maps.Keys(actions)) }
+// actionNamed is the action with a name, nil for another key.
+func actionNamed(name string) *action {
+	for i := range actions {
+		if actions[i].name == name {
+			return &actions[i]
+		}
+	}
+	return nil
+}
+
+func actionNames() (out []string) {
+	for _, a := range actions {
+		out = append(out, a.name)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // A runner runs the steps of one case.
 type runner struct {
@@ -86,20 +117,22 @@ type outcome struct {
 	invalid []diag.Note // what the validation before the deployment found
 	calls   []*call
 	drifts  []types.StackResourceDrift
+	called  bool // a function has answered
+	result  any
 }
 
 // step runs a step and judges it. An error is one of the test itself; what is not as expected is a problem.
 func (r *runner) step(ctx context.Context, step *Step) error {
 	from := r.cloud.calls.begin(step)
 	defer r.cloud.calls.begin(nil)
-	out := &outcome{stack: r.stack(step), ends: actions[step.Action].ends}
+	out := &outcome{stack: r.stack(step), ends: actionNamed(step.Action).ends}
 	var err error
 	if out.stack.id != "" && !out.stack.settled {
 		if out.before, err = r.cloud.resourcesOf(ctx, out.stack.id); err != nil {
 			return err
 		}
 	}
-	err = actions[step.Action].act(r, ctx, step, out)
+	err = actionNamed(step.Action).act(r, ctx, step, out)
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
 		out.refused, err = &refused.of, nil
 	}
@@ -133,8 +166,10 @@ func refusedBy(err error) error {
 }
 
 // stack is the stack of a step.
-func (r *runner) stack(step *Step) *stackState {
-	name := r.job.suite.stackName(step)
+func (r *runner) stack(step *Step) *stackState { return r.state(r.job.suite.stackName(step)) }
+
+// state is what the case knows of a stack.
+func (r *runner) state(name string) *stackState {
 	if r.stacks[name] == nil {
 		r.stacks[name] = &stackState{name: name}
 	}
@@ -357,6 +392,9 @@ func (r *runner) follow(ctx context.Context, step *Step, out *outcome, after str
 			r.fail("expectation", step.KillAt, nil, "the server was not killed: %s was not called in the step", step.Kill)
 		}
 	}
+	if err := r.signal(ctx, step, out); err != nil {
+		return err
+	}
 	stack, events, err := r.cloud.follow(ctx, out.stack.id, after)
 	if err != nil {
 		return err
@@ -418,6 +456,7 @@ func (r *runner) importResources(ctx context.Context, step *Step, out *outcome) 
 	}
 	set := &cloudformation.CreateChangeSetInput{ChangeSetType: types.ChangeSetTypeImport}
 	for _, m := range step.IDs {
+		m.Key = r.job.suite.logical(m.Key)
 		value, err := r.evaluate(ctx, m.Value, out)
 		if err != nil {
 			return err
@@ -458,6 +497,7 @@ func (r *runner) change(ctx context.Context, step *Step, out *outcome) error {
 		if err != nil {
 			return err
 		}
+		logical = r.job.suite.logical(logical)
 		resource, ok := resources[logical]
 		if !ok {
 			return placedf(m.KeyAt, "stack %s has no resource %s", state.name, logical)
@@ -562,8 +602,12 @@ func (r *runner) revertDrift(ctx context.Context, step *Step, out *outcome) erro
 }
 
 func (r *runner) continueRollback(ctx context.Context, step *Step, out *outcome) error {
+	var skipped []string
+	for _, name := range step.Skip {
+		skipped = append(skipped, r.job.suite.logical(name))
+	}
 	return r.begin(ctx, step, out, func() error {
-		_, err := r.cloud.remote.CloudFormation().ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{StackName: &out.stack.name, ResourcesToSkip: step.Skip})
+		_, err := r.cloud.remote.CloudFormation().ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{StackName: &out.stack.name, ResourcesToSkip: skipped})
 		return err
 	})
 }

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
@@ -30,7 +33,9 @@ type call struct {
 // calls are what providers of resources were called with, and what the step at hand does to them.
 type calls struct {
 	functions []function
+	hooks     []hookRule
 	types     []typeRule
+	named     func(pattern, logical string) bool
 	schemas   func(typeName string) *schema.Schema // nil for a type whose schema is not known
 	secrets   *secret.Set
 
@@ -80,6 +85,12 @@ func (c *calls) left(kept func(made) bool) (out []made) {
 
 // around is [local.Config.Around].
 func (c *calls) around(ctx context.Context, of local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
+	if isHookCall(of) {
+		if answer, ok := c.verdict(of); ok {
+			return answer, nil
+		}
+		return next(ctx)
+	}
 	if of.LogicalID == "" {
 		return next(ctx)
 	}
@@ -99,7 +110,7 @@ func (c *calls) around(ctx context.Context, of local.ResourceCall, next func(con
 func (c *calls) killed(of local.ResourceCall) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kill == nil || !named(c.step.Kill, of) {
+	if c.kill == nil || !c.names(c.step.Kill, of) {
 		return false
 	}
 	if !c.killing {
@@ -109,13 +120,13 @@ func (c *calls) killed(of local.ResourceCall) bool {
 	return true
 }
 
-// named reports whether a name in a test, LOGICALID or STACK.LOGICALID, is that of a resource.
-func named(name string, of local.ResourceCall) bool {
+// names reports whether a name in a test, LOGICALID or STACK.LOGICALID, is that of a resource.
+func (c *calls) names(name string, of local.ResourceCall) bool {
 	stack, logical, found := strings.Cut(name, ".")
-	if !found {
-		return globs(name, of.LogicalID)
+	if !found || c.named(name, of.LogicalID) {
+		return c.named(name, of.LogicalID)
 	}
-	return globs(logical, of.LogicalID) && (stack == of.StackName || strings.HasPrefix(of.StackName, stack+"-") || strings.Contains(of.StackName, "-"+stack+"-"))
+	return c.named(logical, of.LogicalID) && (stack == of.StackName || strings.HasPrefix(of.StackName, stack+"-") || strings.Contains(of.StackName, "-"+stack+"-"))
 }
 
 // globs is whether a pattern with * matches a name.
@@ -209,13 +220,13 @@ func (c *calls) disturbance(of local.ResourceCall) (*fault, time.Duration) {
 		return nil, 0
 	}
 	for name, delay := range c.step.Delay {
-		if named(name, of) && of.Action != "READ" && !c.delayed[of.Token] {
+		if c.names(name, of) && of.Action != "READ" && !c.delayed[of.Token] {
 			c.delayed[of.Token] = true
 			return nil, delay
 		}
 	}
 	f := c.step.Fail
-	if f == nil || !named(f.At, of) || !f.meets(of) || f.Times > 0 && c.failed >= f.Times {
+	if f == nil || !c.names(f.At, of) || !f.meets(of) || f.Times > 0 && c.failed >= f.Times {
 		return nil, 0
 	}
 	c.failed++
@@ -298,5 +309,19 @@ func (c *calls) note(of local.ResourceCall, recorded *call, answer local.Resourc
 		delete(c.live, key)
 	case of.Action == "CREATE" && answer.ErrorCode != "AlreadyExists" && (answer.Status != "FAILED" || c.step != nil && c.step.Fail != nil && c.step.Fail.After):
 		c.live[key] = made{of.StackName, of.LogicalID, of.Type, identifier}
+	}
+}
+
+// move notes which stack and logical ID resources have after a refactor.
+func (c *calls) move(stack string, resources map[string]types.StackResourceSummary) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for logical, resource := range resources {
+		for key, of := range c.live {
+			if of.Type == aws.ToString(resource.ResourceType) && of.Identifier == aws.ToString(resource.PhysicalResourceId) {
+				of.Stack, of.LogicalID = stack, logical
+				c.live[key] = of
+			}
+		}
 	}
 }

@@ -2,7 +2,6 @@ package stacktest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,14 +41,14 @@ type cloud struct {
 }
 
 // openCloud starts the CloudFormation of a case, with the types, hooks and values that its file names.
-func openCloud(ctx context.Context, config *Config, p *prepared) (_ *cloud, err error) {
+func openCloud(ctx context.Context, config *Config, p *prepared, of *Case) (_ *cloud, err error) {
 	dir, err := os.MkdirTemp("", "formwork-stacktest-")
 	if err != nil {
 		return nil, err
 	}
 	s := p.suite
 	c := &cloud{config: config, suite: p, dir: dir, calls: &calls{
-		functions: s.Functions, types: s.Types, schemas: func(typeName string) *schema.Schema { return p.known[typeName] }, secrets: &secret.Set{}, live: map[string]made{}, delayed: map[string]bool{},
+		functions: s.Functions, hooks: s.Hooks, types: s.Types, named: p.constructs.match, schemas: func(typeName string) *schema.Schema { return p.known[typeName] }, secrets: &secret.Set{}, live: map[string]made{}, delayed: map[string]bool{},
 	}}
 	defer func() {
 		if err != nil {
@@ -58,6 +57,7 @@ func openCloud(ctx context.Context, config *Config, p *prepared) (_ *cloud, err 
 	}()
 	c.server = local.ServerConfig{Config: config.Base, Address: "127.0.0.1:0", GracePeriod: time.Millisecond}
 	c.server.Dir, c.server.Account, c.server.Region, c.server.TimeScale, c.server.Around = dir, s.Account, s.Region, timeScale, c.calls.around
+	c.server.AwaitSignals = slices.ContainsFunc(of.Steps, func(step *Step) bool { return len(step.Signals) > 0 })
 	for _, rule := range s.Types {
 		switch {
 		case rule.Simulate:
@@ -97,10 +97,15 @@ func (c *cloud) start(ctx context.Context) error {
 		}
 	}
 	c.remote, err = submit.Open(ctx, submit.Config{
-		Region: c.suite.suite.Region, Endpoint: server.URL(), Key: aws.Credentials{AccessKeyID: c.suite.suite.Account, SecretAccessKey: "stack-test"},
+		Region: c.suite.suite.Region, Endpoint: server.URL(), Key: c.key(),
 		Getenv: c.config.Getenv, Now: c.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
 	})
 	return err
+}
+
+// key is what the requests of a case are signed with.
+func (c *cloud) key() aws.Credentials {
+	return aws.Credentials{AccessKeyID: c.suite.suite.Account, SecretAccessKey: "stack-test"}
 }
 
 func (c *cloud) close() {
@@ -144,7 +149,13 @@ func (c *cloud) furnish(ctx context.Context) error {
 			}
 		}
 	}
-	return c.give(ctx)
+	if err := c.give(ctx); err != nil {
+		return fmt.Errorf("make what is given: %w", err)
+	}
+	if err := c.hook(ctx); err != nil {
+		return fmt.Errorf("make the hooks: %w", err)
+	}
+	return nil
 }
 
 // givenStack is the stack that has what a file gives.
@@ -179,21 +190,7 @@ func (c *cloud) give(ctx context.Context) error {
 			}
 		}
 	}
-	body, err := encode(map[string]any{"Resources": resources, "Outputs": outputs})
-	if err != nil {
-		return err
-	}
-	if _, err := c.remote.CloudFormation().CreateStack(ctx, &cloudformation.CreateStackInput{StackName: aws.String(givenStack), TemplateBody: &body}); err != nil {
-		return fmt.Errorf("make what is given: %w", err)
-	}
-	stack, _, err := c.follow(ctx, givenStack, "")
-	if err == nil && stack.StackStatus != types.StackStatusCreateComplete {
-		err = errors.New(aws.ToString(stack.StackStatusReason))
-	}
-	if err != nil {
-		return fmt.Errorf("make what is given: %w", err)
-	}
-	return nil
+	return c.furnishStack(ctx, givenStack, map[string]any{"Resources": resources, "Outputs": outputs})
 }
 
 // parameter is a resource of a template: a parameter of Systems Manager.

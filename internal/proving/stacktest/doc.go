@@ -5,6 +5,8 @@
 // its position: a key that is not known would be an expectation that nothing checks. [Run] runs the cases, each of them
 // in a local CloudFormation of its own, so that they cannot see each other and can run at the same time.
 //
+// The format is described once, by the forms of grammar.go: files are checked against them, and [Schema] is made of them.
+//
 // What must stay true:
 //
 //   - A step without expectations still expects something: that its action ends well.

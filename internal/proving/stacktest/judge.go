@@ -19,32 +19,48 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
-// An expectation is a key below "expect". check checks its shape in the file, judge holds it against an outcome.
+// An expectation is a key below "expect". judge holds it against an outcome.
 type expectation struct {
-	check func(*reader, *document.Value)
-	judge func(*runner, context.Context, document.Member, *outcome) error
+	name, text string
+	of         *form
+	judge      func(*runner, context.Context, document.Member, *outcome) error
 }
 
-var expectations map[string]expectation
+var expectations []expectation
 
 func init() {
-	expectations = map[string]expectation{
-		"StackStatus": {nil, (*runner).judgeStatus},
-		"reason":      {nil, (*runner).judgeReason},
-		"error":       {checkError, (*runner).judgeError},
-		"changes":     {checkChanges, (*runner).judgeChanges},
-		"replaced":    {checkNone, (*runner).judgeReplaced},
-		"onlyChanges": {checkTexts, (*runner).judgeOnlyChanges},
-		"keeps":       {checkTexts, (*runner).judgeKeeps},
-		"events":      {checkEvents, (*runner).judgeEvents},
-		"resources":   {checkResources, (*runner).judgeResources},
-		"calls":       {checkCalls, (*runner).judgeCalls},
-		"Outputs":     {nil, (*runner).judgeOutputs},
-		"exports":     {nil, (*runner).judgeExports},
-		"drift":       {checkObject, (*runner).judgeDrift},
-		"leftover":    {checkNone, (*runner).judgeLeftover},
-		"plan":        {checkText, (*runner).judgePlan},
+	none := func(what string) *form { return text(what, "none") }
+	resource := object("a resource",
+		key{name: "ResourceStatus", text: "The status of the resource.", of: expected}, key{name: "PhysicalResourceId", text: "Its physical ID.", of: expected},
+		key{name: "reason", text: "The reason of its status.", of: expected}, key{name: "sent", text: "The properties that the handler got last.", of: expected},
+		key{name: "model", text: "What the handler answered.", of: expected})
+	calls := list("calls", object("a call",
+		key{name: "to", text: "The logical ID of the resource.", of: naming("to", resourceNames)}, key{name: "action", text: "CREATE, READ, UPDATE or DELETE.", of: text("action")},
+		key{name: "times", text: "How many such calls there are. Without it, at least one.", of: positive("times")},
+		key{name: "desired", text: "The properties of the call.", of: expected}, key{name: "previous", text: "The properties before an update.", of: expected}))
+	expectations = []expectation{
+		{"StackStatus", "The status of the stack after the step.", expected, (*runner).judgeStatus},
+		{"reason", "The reason of the status, or those of its events.", expected, (*runner).judgeReason},
+		{"error", "The request itself is refused.", object("error", key{name: "code", text: "The code of the error.", of: expected}, key{name: "message", text: "Its message.", of: expected}), (*runner).judgeError},
+		{"changes", "The changes of the change set, all of them unless \"*\": ignore is there.", namesOf("changes", resourceNames, either(text("a change", changeWords...), expected)), (*runner).judgeChanges},
+		{"replaced", "No resource is replaced.", none("replaced"), (*runner).judgeReplaced},
+		{"onlyChanges", "No other resource changes.", list("onlyChanges", naming("a resource", resourceNames)), (*runner).judgeOnlyChanges},
+		{"keeps", "These resources keep their physical IDs and are not deleted.", list("keeps", naming("a resource", resourceNames)), (*runner).judgeKeeps},
+		{"events", "Events in this order, with others between them: LOGICALID STATUS, or A CREATE_COMPLETE < B CREATE_IN_PROGRESS.", list("events", checked(text("an event"), checkEvents)), (*runner).judgeEvents},
+		{"resources", "Resources as they are after the step.", namesOf("resources", resourceNames, resource), (*runner).judgeResources},
+		{"calls", "The calls that providers of resources got, or none.", either(calls, none("calls")), (*runner).judgeCalls},
+		{"Outputs", "Outputs of the stack with their values.", namesOf("Outputs", outputNames, expected), (*runner).judgeOutputs},
+		{"exports", "Exports of the stacks with their values.", namesOf("exports", noNames, expected), (*runner).judgeExports},
+		{"drift", "Resources with their drift status; \"*\": IN_SYNC for all that can be checked.", namesOf("drift", resourceNames, expected), (*runner).judgeDrift},
+		{"hooks", "What hooks said of resources: the message of the refusal, or {HookStatus, HookType, message}; or none, if none refused.", either(namesOf("hooks", resourceNames, expected), none("hooks")), (*runner).judgeHooks},
+		{"result", "What a called function returned.", expected, (*runner).judgeResult},
+		{"leftover", "Nothing is left of deleted stacks.", none("leftover"), (*runner).judgeLeftover},
+		{"plan", "A golden file with the changes, which --update writes.", text("plan"), (*runner).judgePlan},
 	}
+}
+
+func expectationNamed(name string) *expectation {
+	return &expectations[slices.IndexFunc(expectations, func(e expectation) bool { return e.name == name })]
 }
 
 // fail adds a problem of the step at hand.
@@ -65,6 +81,10 @@ func (r *runner) hintName(name string, out *outcome) {
 	}
 	var known []string
 	for _, resource := range out.stack.of.template.Resources {
+		if path := r.job.suite.constructs[resource.LogicalID]; strings.Contains(name, "/") {
+			known = append(known, path)
+			continue
+		}
 		known = append(known, resource.LogicalID)
 	}
 	r.problems[len(r.problems)-1].Hint = words.DidYouMean(name, known)
@@ -95,7 +115,7 @@ func (r *runner) judge(ctx context.Context, step *Step, out *outcome) error {
 		return nil
 	}
 	for _, m := range step.Expect {
-		if err := expectations[m.Key].judge(r, ctx, m, out); err != nil {
+		if err := expectationNamed(m.Key).judge(r, ctx, m, out); err != nil {
 			return err
 		}
 	}
@@ -141,14 +161,12 @@ func (r *runner) evaluate(ctx context.Context, v *document.Value, out *outcome) 
 	if !hasFunction(v) {
 		return v.Any(), nil
 	}
-	if of := v.Get("Ref"); of != nil && strings.Contains(of.Text, ".") {
-		stack, id, _ := strings.Cut(of.Text, ".")
-		if other := r.stacks[stack]; other != nil {
-			if physical, ok := r.lastIdentifier(other.name, id); ok {
-				return physical, nil
-			}
-		}
-		return nil, placedf(of.At, "there is no resource %s", of.Text)
+	v, err := r.resolved(v)
+	if err != nil {
+		return nil, err
+	}
+	if !hasFunction(v) {
+		return v.Any(), nil
 	}
 	if out.stack.of == nil {
 		return nil, placedf(v.At, "the stack %s has not been deployed", out.stack.name)
@@ -292,7 +310,7 @@ func (r *runner) judgeChanges(_ context.Context, m document.Member, out *outcome
 		}
 		matched := false
 		for logical, c := range found {
-			if !globs(want.Key, logical) {
+			if !r.job.suite.constructs.match(want.Key, logical) {
 				continue
 			}
 			matched = true
@@ -388,7 +406,7 @@ func (r *runner) judgeOnlyChanges(_ context.Context, m document.Member, out *out
 	}
 	patterns := m.Value.Strings()
 	for _, logical := range slices.Sorted(maps.Keys(changed)) {
-		if !slices.ContainsFunc(patterns, func(p string) bool { return globs(p, logical) }) {
+		if !slices.ContainsFunc(patterns, func(p string) bool { return r.job.suite.constructs.match(p, logical) }) {
 			r.fail("expectation", m.Value.At, nil, "%s changes, too (%s)", logical, changed[logical])
 		}
 	}
@@ -399,7 +417,7 @@ func (r *runner) judgeKeeps(_ context.Context, m document.Member, out *outcome) 
 	for _, item := range m.Value.Items {
 		matched := false
 		for _, logical := range slices.Sorted(maps.Keys(out.before)) {
-			if !globs(item.Text, logical) {
+			if !r.job.suite.constructs.match(item.Text, logical) {
 				continue
 			}
 			matched = true
@@ -427,7 +445,7 @@ func (r *runner) judgeEvents(_ context.Context, m document.Member, out *outcome)
 		words := strings.Fields(text)
 		for i := from; i < len(out.events); i++ {
 			e := out.events[i]
-			if globs(words[0], aws.ToString(e.LogicalResourceId)) && words[1] == string(e.ResourceStatus) {
+			if r.job.suite.constructs.match(words[0], aws.ToString(e.LogicalResourceId)) && words[1] == string(e.ResourceStatus) {
 				return i
 			}
 		}
@@ -462,7 +480,7 @@ func (r *runner) judgeResources(ctx context.Context, m document.Member, out *out
 	for _, of := range m.Value.Distinct() {
 		matched := false
 		for _, logical := range slices.Sorted(maps.Keys(out.after)) {
-			if !globs(of.Key, logical) {
+			if !r.job.suite.constructs.match(of.Key, logical) {
 				continue
 			}
 			matched = true
@@ -523,7 +541,7 @@ func (r *runner) judgeCalls(ctx context.Context, m document.Member, out *outcome
 		to, action := textOf(wanted["to"]), strings.ToUpper(textOf(wanted["action"]))
 		n, nearest := 0, []mismatch(nil)
 		for _, c := range calls {
-			if to != "" && !globs(to, c.LogicalID) || action != "" && action != c.Action {
+			if to != "" && !r.job.suite.constructs.match(to, c.LogicalID) || action != "" && action != c.Action {
 				continue
 			}
 			var differs []mismatch
@@ -578,7 +596,7 @@ func (r *runner) judgeDrift(_ context.Context, m document.Member, out *outcome) 
 		matched := false
 		for _, d := range out.drifts {
 			logical := aws.ToString(d.LogicalResourceId)
-			if !globs(want.Key, logical) {
+			if !r.job.suite.constructs.match(want.Key, logical) {
 				continue
 			}
 			matched = true

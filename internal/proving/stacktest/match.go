@@ -26,34 +26,41 @@ func (m mismatch) String() string {
 // absent is the value of what is not there.
 type absent struct{}
 
-// matchers compare in another way than values do. Each gets the value of its key.
-var matchers map[string]func(path string, want, got any) []mismatch
+// A matcher compares in another way than values do. It gets the value of its key.
+type matcher struct {
+	text string
+	of   *form
+	with func(path string, want, got any) []mismatch
+}
+
+var matchers map[string]matcher
 
 func init() {
-	matchers = map[string]func(path string, want, got any) []mismatch{
-		"$exact": exactly,
-		"$any": func(path string, _, got any) []mismatch {
+	yes := text("a matcher", "true")
+	matchers = map[string]matcher{
+		"$exact": {"The value, with nothing else in it.", expected, exactly},
+		"$any": {"Any value.", yes, func(path string, _, got any) []mismatch {
 			if _, none := got.(absent); none {
 				return []mismatch{{path, "a value", "nothing"}}
 			}
 			return nil
-		},
-		"$absent": func(path string, _, got any) []mismatch {
+		}},
+		"$absent": {"No value.", yes, func(path string, _, got any) []mismatch {
 			if _, none := got.(absent); none {
 				return nil
 			}
 			return []mismatch{{path, "nothing", shown(got)}}
-		},
-		"$matches": func(path string, want, got any) []mismatch {
+		}},
+		"$matches": {"A text that matches a regular expression.", text("$matches"), func(path string, want, got any) []mismatch {
 			pattern, text := textOf(want), textOf(got)
 			found, err := regexp.Compile(pattern)
 			if err == nil && isScalar(got) && found.MatchString(text) {
 				return nil
 			}
 			return []mismatch{{path, "a text that matches " + strconv.Quote(pattern), shown(got)}}
-		},
-		"$contains": contains,
-		"$length": func(path string, want, got any) []mismatch {
+		}},
+		"$contains": {"A list with such an item, or a text with this one in it.", expected, contains},
+		"$length": {"The length of a list, an object or a text.", text("$length"), func(path string, want, got any) []mismatch {
 			n := -1
 			switch got := got.(type) {
 			case []any:
@@ -67,15 +74,15 @@ func init() {
 				return nil
 			}
 			return []mismatch{{path, "the length " + textOf(want), fmt.Sprintf("%s of length %d", shown(got), max(n, 0))}}
-		},
-		"$not": func(path string, want, got any) []mismatch {
+		}},
+		"$not": {"Anything else than the value.", expected, func(path string, want, got any) []mismatch {
 			if match(path, want, got) != nil {
 				return nil
 			}
 			return []mismatch{{path, "anything but " + shown(want), shown(got)}}
-		},
-		"$unordered": unordered,
-		"$each": func(path string, want, got any) (out []mismatch) {
+		}},
+		"$unordered": {"A list in any order.", list("$unordered", expected), unordered},
+		"$each": {"A list whose items are all so.", expected, func(path string, want, got any) (out []mismatch) {
 			list, ok := got.([]any)
 			if !ok {
 				return []mismatch{{path, "a list", shown(got)}}
@@ -84,7 +91,7 @@ func init() {
 				out = append(out, match(path+"["+strconv.Itoa(i)+"]", want, item)...)
 			}
 			return out
-		},
+		}},
 	}
 }
 
@@ -96,12 +103,14 @@ func (r *reader) matchers(v *document.Value) {
 	for _, m := range v.Distinct() {
 		if strings.HasPrefix(m.Key, "$") {
 			switch {
-			case matchers[m.Key] == nil:
+			case matchers[m.Key].with == nil:
 				r.add("unknown-key", m.KeyAt, "use "+strings.Join(sortedKeys(matchers), ", "), "there is no matcher %s", m.Key)
 			case len(v.Distinct()) > 1:
 				r.add("value", m.KeyAt, "use it as the only key of an object", "the matcher %s is beside other keys", m.Key)
+			case matchers[m.Key].of != expected && !r.conformed(m.Value, matchers[m.Key].of):
 			case m.Key == "$matches":
-				if _, err := regexp.Compile(r.text(m.Value, m.Key)); err != nil {
+				pattern, _ := scalar(m.Value)
+				if _, err := regexp.Compile(pattern); err != nil {
 					r.add("value", m.Value.At, "", "%v", err)
 				}
 			}
@@ -116,8 +125,8 @@ func match(path string, want, got any) []mismatch {
 	switch want := want.(type) {
 	case map[string]any:
 		for key, of := range want {
-			if matches := matchers[key]; matches != nil && len(want) == 1 {
-				return matches(path, of, got)
+			if m := matchers[key]; m.with != nil && len(want) == 1 {
+				return m.with(path, of, got)
 			}
 		}
 		return subset(path, want, got)

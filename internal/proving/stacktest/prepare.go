@@ -24,6 +24,8 @@ type prepared struct {
 	schemas    []submit.TypeSchema       // of simulated types
 	known      map[string]*schema.Schema // by type
 	extensions []*submit.Request
+	constructs constructs
+	rules      map[string][]byte // of hooks, by file
 }
 
 // A loaded template.
@@ -43,7 +45,7 @@ func (p *prepared) path(name string) string {
 
 // prepare reads and builds what a file names. The problems are those of the file and of its templates.
 func prepare(ctx context.Context, config *Config, s *Suite) (*prepared, diag.List, error) {
-	p := &prepared{suite: s, known: map[string]*schema.Schema{}}
+	p := &prepared{suite: s, known: map[string]*schema.Schema{}, rules: map[string][]byte{}}
 	r := &reader{}
 	for _, of := range s.Templates {
 		if err := p.load(ctx, config, r, of); err != nil {
@@ -52,9 +54,15 @@ func prepare(ctx context.Context, config *Config, s *Suite) (*prepared, diag.Lis
 	}
 	for _, c := range s.Cases {
 		for _, step := range c.Steps {
-			if step.Template != "" && p.find(step.Template) == nil {
-				if err := p.load(ctx, config, r, source{Name: step.Template, File: step.Template, At: step.At}); err != nil {
-					return nil, nil, err
+			named := []source{{Name: step.Template, At: step.At}}
+			for _, m := range step.Moves {
+				named = append(named, source{Name: m.Template, At: m.At})
+			}
+			for _, of := range named {
+				if of.File = of.Name; of.Name != "" && p.find(of.Name) == nil {
+					if err := p.load(ctx, config, r, of); err != nil {
+						return nil, nil, err
+					}
 				}
 			}
 		}
@@ -73,7 +81,14 @@ func prepare(ctx context.Context, config *Config, s *Suite) (*prepared, diag.Lis
 			return nil, nil, err
 		}
 	}
+	p.constructs = constructsOf(p.templates)
 	for _, h := range s.Hooks {
+		if h.Project == "" {
+			if err := p.loadRules(r, h); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		if err := p.build(ctx, config, r, h.Type, h.At, h.Project, ""); err != nil {
 			return nil, nil, err
 		}
@@ -101,6 +116,23 @@ func problemOf(err error, otherwise diag.Range) diag.Problem {
 		p.At, p.Message = of.at, of.err.Error()
 	}
 	return p
+}
+
+// maxRules bounds the rules of a hook, in bytes.
+const maxRules = 1 << 20
+
+// loadRules reads the rules of a hook.
+func (p *prepared) loadRules(r *reader, h hookRule) error {
+	if h.Guard == "" {
+		return nil
+	}
+	data, err := document.ReadFile(p.path(h.Guard), maxRules)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.add("file", h.At, "paths are relative to the folder of "+p.suite.File, "there is no file %s", h.Guard)
+		return nil
+	}
+	p.rules[h.Guard] = data
+	return err
 }
 
 // build packages a project, or reads a package.

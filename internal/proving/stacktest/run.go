@@ -222,7 +222,7 @@ func (j *job) run(ctx context.Context, config *Config) {
 	}
 	began := config.Base.Now()
 	defer func() { j.result.Took = config.Base.Now().Sub(began) }()
-	cloud, err := openCloud(ctx, config, j.suite)
+	cloud, err := openCloud(ctx, config, j.suite, j.of)
 	if err != nil {
 		j.result.Err = err
 		return

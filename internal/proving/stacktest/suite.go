@@ -1,6 +1,7 @@
 package stacktest
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
@@ -23,6 +24,35 @@ type Suite struct {
 	Matrix    *matrix
 	Coverage  []demand
 	Cases     []*Case
+}
+
+// Folders are the folders of the file, and of what it names on this machine.
+func (s *Suite) Folders() []string {
+	p := &prepared{suite: s}
+	out := []string{s.Dir}
+	for _, t := range s.Templates {
+		if t.CDK != "" {
+			out = append(out, p.path(t.CDK))
+		} else {
+			out = append(out, filepath.Dir(p.path(t.File)))
+		}
+	}
+	for _, rule := range s.Types {
+		if rule.Project != "" {
+			out = append(out, p.path(rule.Project))
+		}
+	}
+	for _, rule := range s.Hooks {
+		if rule.Project != "" {
+			out = append(out, p.path(rule.Project))
+		}
+	}
+	for _, f := range s.Functions {
+		if f.Run != "" {
+			out = append(out, p.path(f.Run)) // of a binary or a URL it is not one, which nobody watches
+		}
+	}
+	return out
 }
 
 // A source is where a template comes from: a file, or a stack of a CDK app.
@@ -55,9 +85,12 @@ type function struct {
 
 // A hookRule is a hook that sees the stacks of the tests.
 type hookRule struct {
-	Type    string
-	Project string
-	At      diag.Range
+	Type             string
+	Project          string
+	Guard            string   // a file of rules, of a hook without a project
+	Fail             string   // the message of a hook that refuses everything
+	Targets, Actions []string // of a hook without a project; nil: all
+	At               diag.Range
 }
 
 // A demand is a least coverage.
@@ -112,12 +145,32 @@ type Step struct {
 	IDs      []document.Member // of change and import: logical ID to what happens to it
 	Skip     []string          // of continueRollback
 
-	Fail   *fault
-	Delay  map[string]time.Duration
-	Kill   string // the logical ID at whose call the server is killed; from the step before
-	KillAt diag.Range
+	Function *document.Value // of call: a name, or a function of templates
+	Payload  *document.Value
+	Moves    []moved // of refactor; IDs are its mappings
+
+	Fail    *fault
+	Delay   map[string]time.Duration
+	Kill    string // the logical ID at whose call the server is killed; from the step before
+	KillAt  diag.Range
+	Signals []signal // from the steps before
 
 	Expect []document.Member
+}
+
+// A moved stack gets another template by a refactor.
+type moved struct {
+	Stack, Template string
+	Edits           []edit
+	At              diag.Range
+}
+
+// A signal is sent while a step runs.
+type signal struct {
+	At                       string // logical ID
+	Status, ID, Data, Reason string
+	Times                    int
+	Position                 diag.Range
 }
 
 // An edit replaces, adds or removes one value of a template.
