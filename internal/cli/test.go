@@ -31,6 +31,7 @@ type testOptions struct {
 	handlerOptions
 	faultOptions
 	stackOptions
+	upgradeOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string
@@ -116,6 +117,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	opts.flags(cmd)
 	opts.faultFlags(cmd)
 	opts.stackFlags(flags)
+	opts.upgradeFlags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -154,6 +156,9 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	}
 	if err := c.prepareFaults(opts, p); err != nil {
 		return err
+	}
+	if opts.changed("upgrade-from") {
+		return c.testUpgrade(ctx, opts, p, s)
 	}
 	switch p.Kind {
 	case schema.Module:

@@ -109,8 +109,8 @@ type Result struct {
 	// Rules are the IDs of the rules that were violated, where the suite has rules with IDs.
 	Rules []string
 
-	// Announced are the IDs of the changes of the schema that announce what an upgrade test found.
-	Announced []string
+	// Announced are the changes of the schema that announce what an upgrade test found.
+	Announced []Announced
 
 	// Example is what runs the case again with the same generated inputs. Nil if the case
 	// passed or its inputs come from files.

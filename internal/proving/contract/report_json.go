@@ -41,7 +41,7 @@ type jsonTest struct {
 	Clause      string           `json:"clause"`              // broken, or tested if none was
 	Clauses     []string         `json:"clauses,omitempty"`   // of the clause that the test checks, in docs/contract.md
 	Rules       []string         `json:"rules,omitempty"`     // IDs of the rules of the custom resource protocol that were violated
-	Announced   []string         `json:"announced,omitempty"` // IDs of the changes of the schema that announce what an upgrade test found
+	Announced   []Announced      `json:"announced,omitempty"` // changes of the schema that announce what an upgrade test found
 	Cause       int              `json:"cause,omitempty"`     // number of the cause that failed the test, from 1
 	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`

@@ -36,8 +36,5 @@ func Rules() []diag.Rule {
 		{ID: "contract/left-behind", Severity: diag.Warning, Purpose: "A contract run deletes everything that it created.",
 			Why: "Remaining resources cost money and can make the next run fail: delete them manually."},
 	}
-	for i := range upgradeCases {
-		rules = append(rules, upgradeCases[i].rule())
-	}
-	return rules
+	return append(rules, upgradeRules()...)
 }

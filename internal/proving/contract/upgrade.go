@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formwork-dev/formwork/internal/foundation/diag"
-	"github.com/formwork-dev/formwork/internal/running/drift"
-	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/authoring/lint"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/running/drift"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
 // A Version is one of the two versions of a type that an upgrade is between.
@@ -59,10 +59,10 @@ type upgradeCase struct {
 	run          func(context.Context, *upgradeRun) error
 }
 
-// rule is the test as cfn explain shows it: "upgrade/read", "upgrade/downgrade-update".
-func (c *upgradeCase) rule() diag.Rule {
-	name := strings.ReplaceAll(strings.TrimPrefix(c.Name(), "upgrade_"), "_", "-")
-	return diag.Rule{ID: "upgrade/" + name, Severity: diag.Error, Purpose: c.Clause, Why: c.why, Example: c.example}
+// upgradeRule is a test as cfn explain shows it: "upgrade/read", "upgrade/downgrade-update".
+func upgradeRule(test, clause, why, example string) diag.Rule {
+	name := strings.ReplaceAll(strings.TrimPrefix(test, "upgrade_"), "_", "-")
+	return diag.Rule{ID: "upgrade/" + name, Severity: diag.Error, Purpose: clause, Why: why, Example: example}
 }
 
 // An upgradeRun takes resources of the old version to the new one, with one set of inputs. The version that is the default one is
@@ -97,9 +97,9 @@ func SelectUpgrade(old *schema.Schema, downgrade bool, selection Selection) (cas
 
 // allUpgradeCases are the upgrade tests.
 func allUpgradeCases() []Case {
-	out := make([]Case, len(upgradeCases))
+	out := ModuleUpgradeCases()
 	for i := range upgradeCases {
-		out[i] = upgradeCases[i].Case
+		out = append(out, upgradeCases[i].Case)
 	}
 	return out
 }

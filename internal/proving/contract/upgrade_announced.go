@@ -11,6 +11,12 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 )
 
+// An Announced is a change of the schema, as cfn diff reports it.
+type Announced struct {
+	ID      string `json:"id"`
+	Pointer string `json:"pointer"`
+}
+
 // An announcement is what the differences of the two schemas say about what a test found.
 type announcement struct {
 	tested  bool          // a test failed
@@ -102,17 +108,17 @@ func (a announcement) complete(result *Result) {
 	if !a.tested {
 		return
 	}
+	var ids []string
 	for _, change := range a.changes {
-		if !slices.Contains(result.Announced, change.ID) {
-			result.Announced = append(result.Announced, change.ID)
-		}
+		result.Announced = append(result.Announced, Announced{change.ID, change.Pointer})
+		ids = append(ids, change.ID)
 	}
-	slices.Sort(result.Announced)
-	if len(a.changes) == 0 {
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) == 0 {
 		result.Message += "; cfn diff does not announce it"
 		return
 	}
-	result.Message += "; announced by " + strings.Join(result.Announced, ", ")
+	result.Message += "; announced by " + strings.Join(ids, ", ")
 	open := slices.IndexFunc(a.changes, func(c lint.Change) bool { return c.Accepted == "" })
 	if open < 0 {
 		accepted := slices.MinFunc(a.changes, func(a, b lint.Change) int { return cmp.Compare(a.ID, b.ID) })
