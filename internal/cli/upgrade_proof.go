@@ -26,12 +26,12 @@ const maxProof = 1 << 20
 
 // A proof is what an upgrade test found.
 type proof struct {
-	From      string    `json:"from"`
-	Old       string    `json:"old"` // hashes of the schemas
-	New       string    `json:"new"`
-	Simulated bool      `json:"simulated"`
-	Passed    int       `json:"passed"`
-	Failed    int       `json:"failed"`
+	From      string           `json:"from"`
+	Old       string           `json:"old"` // hashes of the schemas
+	New       string           `json:"new"`
+	Simulated bool             `json:"simulated"`
+	Passed    int              `json:"passed"`
+	Failed    int              `json:"failed"`
 	Findings  []upgradeFinding `json:"findings"`
 }
 
@@ -59,6 +59,7 @@ func newProof(old *oldVersion, s *schema.Schema, simulated bool, summary *contra
 			continue
 		}
 		seen[r.ID()+message] = true
+		message, _, _ = strings.Cut(message, contract.AnnouncedBy)
 		out.Findings = append(out.Findings, upgradeFinding{r.ID(), message, r.Announced})
 	}
 	return out

@@ -238,7 +238,7 @@ func (u *upgradeRun) withoutUpgrade(ctx context.Context, c *upgradeCase) string 
 
 // use makes a version the default one. What the run does from now on is done by it.
 func (u *upgradeRun) use(ctx context.Context, v Version) error {
-	err := u.step(ctx, "SET_TYPE_DEFAULT_VERSION", map[string]any{"Version": v.String()}, func(ctx context.Context) (answer, error) {
+	err := u.step(ctx, "DEFAULT_VERSION", map[string]any{"Version": v.String()}, func(ctx context.Context) (answer, error) {
 		return answer{status: invoke.Success, message: v.String()}, u.up.Use(ctx, v)
 	})
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 )
 
+// AnnouncedBy is between a finding and the changes that announce it, in messages.
+const AnnouncedBy = "; announced by "
+
 // An Announced is a change of the schema, as cfn diff reports it.
 type Announced struct {
 	ID      string `json:"id"`
@@ -118,7 +121,7 @@ func (a announcement) complete(result *Result) {
 		result.Message += "; cfn diff does not announce it"
 		return
 	}
-	result.Message += "; announced by " + strings.Join(ids, ", ")
+	result.Message += AnnouncedBy + strings.Join(ids, ", ")
 	open := slices.IndexFunc(a.changes, func(c lint.Change) bool { return c.Accepted == "" })
 	if open < 0 {
 		accepted := slices.MinFunc(a.changes, func(a, b lint.Change) int { return cmp.Compare(a.ID, b.ID) })

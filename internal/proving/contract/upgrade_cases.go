@@ -108,9 +108,24 @@ func lastUpgradeTest(c upgradeCase) upgradeCase {
 	return c
 }
 
-// existing makes a stack with the old version, which is upgraded then. The model is that of a READ of the old version, nil if it
-// cannot read.
+// existing makes a stack with the old version, then makes the version of the test the default one. The model is that of a READ of the
+// old version, nil if it cannot read.
 func (u *upgradeRun) existing(ctx context.Context, t stackTemplate) (model map[string]any, err error) {
+	if model, err = u.made(ctx, t); err != nil {
+		return nil, err
+	}
+	return model, u.upgrade(ctx)
+}
+
+// upgrade makes the version of the test the default one. What fails from now on fails the test.
+func (u *upgradeRun) upgrade(ctx context.Context) error {
+	err := u.use(ctx, u.to)
+	u.making = err != nil
+	return err
+}
+
+// made makes a stack with the old version.
+func (u *upgradeRun) made(ctx context.Context, t stackTemplate) (model map[string]any, err error) {
 	if err := u.use(ctx, OldVersion); err != nil {
 		return nil, err
 	}
@@ -130,10 +145,6 @@ func (u *upgradeRun) existing(ctx context.Context, t stackTemplate) (model map[s
 			return nil, err
 		}
 	}
-	if err := u.use(ctx, u.to); err != nil {
-		return nil, err
-	}
-	u.making = false
 	return model, nil
 }
 
@@ -150,10 +161,9 @@ func withEffect(err error, effect string) error {
 }
 
 func upgradeInput(ctx context.Context, u *upgradeRun) error {
-	if err := u.use(ctx, u.to); err != nil {
+	if err := u.upgrade(ctx); err != nil {
 		return err
 	}
-	u.making = false
 	_, out, err := u.create(ctx, stackTemplate{properties: u.created})
 	var broken *Violation
 	switch {
@@ -215,12 +225,8 @@ func (u *upgradeRun) readsAs(ctx context.Context, was, properties map[string]any
 }
 
 func upgradeSameTemplate(ctx context.Context, u *upgradeRun) error {
-	was, err := u.existing(ctx, stackTemplate{properties: u.created})
+	was, err := u.made(ctx, stackTemplate{properties: u.created})
 	if err != nil {
-		return err
-	}
-	u.making = true
-	if err := u.use(ctx, OldVersion); err != nil {
 		return err
 	}
 	live := u.live
@@ -234,10 +240,9 @@ func upgradeSameTemplate(ctx context.Context, u *upgradeRun) error {
 	if err != nil {
 		return err
 	}
-	if err := u.use(ctx, u.to); err != nil {
+	if err := u.upgrade(ctx); err != nil {
 		return err
 	}
-	u.making = false
 	const clause = "CloudFormation calls no handler for a resource whose properties have not changed, whatever its version."
 	again := maps.Clone(attributes)
 	again["Again"] = ""
@@ -345,13 +350,9 @@ func upgradeEachProperty(ctx context.Context, u *upgradeRun) error {
 // singleChanges are the properties of templates, each of which differs from the one before in one property that the old version
 // updates in place.
 func (u *upgradeRun) singleChanges(ctx context.Context) (steps []map[string]any, err error) {
-	to := u.to
-	u.to = OldVersion
-	defer func() { u.to = to }()
-	if _, err := u.existing(ctx, stackTemplate{properties: u.created}); err != nil {
+	if _, err := u.made(ctx, stackTemplate{properties: u.created}); err != nil {
 		return nil, err
 	}
-	u.making = true
 	for _, property := range u.up.Old.Properties() {
 		key := property.Key
 		next := cloneModel(u.live.properties)
@@ -369,7 +370,9 @@ func (u *upgradeRun) singleChanges(ctx context.Context) (steps []map[string]any,
 			steps = append(steps, next)
 		}
 	}
-	return steps, u.without(ctx)
+	err = u.without(ctx)
+	u.making = true
+	return steps, err
 }
 
 // fixed reports whether the old version does not update a property in place, or only with other values of its.
@@ -474,49 +477,68 @@ func upgradeReplace(ctx context.Context, u *upgradeRun) error {
 	if _, err := u.existing(ctx, stackTemplate{properties: u.created}); err != nil {
 		return err
 	}
-	was := u.live.identifier
+	live, was := u.live, u.live.identifier
 	u.touched = changed(u.created, u.replaced)
-	if err := stackReplace(ctx, u.stackRun); err != nil {
+	out, err := u.update(ctx, live, stackTemplate{properties: u.replaced})
+	if err != nil {
+		return fails(err)
+	}
+	if v := judge(out, expectation{what: "the replacement", status: "UPDATE_COMPLETE", history: replacedHistory, anyWay: u.deletesFirst(), clause: clauseReplaced}); v != nil {
+		return fails(v)
+	}
+	now, v := successor(out, was)
+	if v == nil {
+		v = deletedInstead(out, was)
+	}
+	if v != nil {
+		return fails(v)
+	}
+	live.identifier = now
+	if _, err := u.settled(ctx, now, u.replaced, "the replacement"); err != nil {
 		return err
 	}
-	return u.goneBefore(ctx, was, "the replacement")
+	return u.goneForBoth(ctx, was, "the replacement")
 }
 
-// goneBefore wants the old version not to find a resource that the present version has deleted.
-func (u *upgradeRun) goneBefore(ctx context.Context, identifier, after string) error {
+// goneForBoth wants neither version to find a resource that the present version has deleted. NotFound counts as deleted: only the old
+// version knows for certain.
+func (u *upgradeRun) goneForBoth(ctx context.Context, identifier, after string) error {
 	now := u.now
+	if u.sameIdentifier() {
+		if err := u.gone(ctx, identifier, after); err != nil {
+			return fails(err)
+		}
+	}
 	if err := u.use(ctx, OldVersion); err != nil {
 		return err
 	}
-	if err := u.gone(ctx, identifier, after); err != nil {
-		var broken *Violation
-		if errors.As(err, &broken) {
-			return fails(violated(clauseUpgradeOrphan, "the %s left the resource behind: with the old version, %s", now, broken.Message))
-		}
-		return err
+	err := u.gone(ctx, identifier, after)
+	var broken *Violation
+	if errors.As(err, &broken) {
+		return fails(violated(clauseUpgradeOrphan, "the %s left the resource behind: with the old version, %s", now, broken.Message))
 	}
-	return u.use(ctx, now)
+	return err
+}
+
+// sameIdentifier reports whether both versions have the same primary identifier, so that each can look for what the other one made.
+func (u *upgradeRun) sameIdentifier() bool {
+	return slices.EqualFunc(u.up.Old.PrimaryIdentifier, u.up.Schema.PrimaryIdentifier, func(a, b schema.Path) bool { return a.Text == b.Text })
 }
 
 func upgradeImport(ctx context.Context, u *upgradeRun) error {
-	was, err := u.existing(ctx, stackTemplate{properties: u.created, retain: true})
+	was, err := u.made(ctx, stackTemplate{properties: u.created, retain: true})
 	if err != nil {
 		return err
 	}
-	u.making = true
 	live := u.live
 	u.loose[live.identifier] = true
-	if err := u.use(ctx, OldVersion); err != nil {
-		return err
-	}
 	const clause = "A resource with the DeletionPolicy Retain stays as it is when its stack is deleted."
 	if err := u.end(ctx, live, retainedHistory, clause); err != nil {
 		return err
 	}
-	if err := u.use(ctx, u.to); err != nil {
+	if err := u.upgrade(ctx); err != nil {
 		return err
 	}
-	u.making = false
 	u.live = &liveStack{name: u.newStack(), identifier: live.identifier, properties: live.properties}
 	if err := u.importInto(ctx, u.live); err != nil {
 		return fails(err)
@@ -532,10 +554,10 @@ func upgradeDelete(ctx context.Context, u *upgradeRun) error {
 		return err
 	}
 	was := u.live.identifier
-	if err := stackDelete(ctx, u.stackRun); err != nil {
+	if err := u.end(ctx, u.live, deletedHistory, clauseText("delete.success")); err != nil {
 		return fails(err)
 	}
-	return u.goneBefore(ctx, was, "the deletion of the stack")
+	return u.goneForBoth(ctx, was, "the deletion of the stack")
 }
 
 func downgradeUpdate(ctx context.Context, u *upgradeRun) error {
@@ -571,7 +593,7 @@ func downgradeDelete(ctx context.Context, u *upgradeRun) error {
 		return err
 	}
 	u.making = false
-	if err := stackDelete(ctx, u.stackRun); err != nil {
+	if err := u.end(ctx, u.live, deletedHistory, clauseText("delete.success")); err != nil {
 		return fails(err)
 	}
 	if err := u.use(ctx, u.to); err != nil {

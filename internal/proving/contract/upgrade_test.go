@@ -256,7 +256,7 @@ var upgradeFaults = []faultyUpgrade{
 	{test: "upgrade_tags", schema: func(d map[string]any) { d["tagging"] = map[string]any{"taggable": false} }, saboteur: "system tags come back", announced: "breaking/TAG101", message: "announced by "},
 	{test: "upgrade_drift_detect", saboteur: "read is cached", message: "is IN_SYNC; expected MODIFIED"},
 	{test: "upgrade_rollback", handler: "update refuses the old title", message: "the title first is reserved"},
-	{test: "upgrade_replace", saboteur: "delete leaves it", message: `READ of "id-1" after the replacement still returns the resource`},
+	{test: "upgrade_replace", saboteur: "delete leaves it", message: `READ of "id-1" after the replacement still returns the resource; expected NotFound; cfn diff`},
 	{test: "upgrade_import", schema: func(d map[string]any) { listed(d, "primaryIdentifier", "/properties/Name") }, announced: "breaking/PID001", message: "announced by breaking/PID001"},
 	{test: "upgrade_delete", handler: "delete needs the title", message: "the deletion of the stack ended in DELETE_FAILED; expected DELETE_COMPLETE: Subject DELETE_FAILED: "},
 	{test: "upgrade_delete", handler: "delete looks elsewhere", message: "READ of \"id-1\" after the deletion of the stack still returns the resource; expected NotFound"},
