@@ -55,7 +55,7 @@ func newProof(old *oldVersion, s *schema.Schema, simulated bool, summary *contra
 		if r.Outcome == contract.Passed {
 			message = r.Note
 		}
-		if r.Outcome == contract.Skipped || message == "" || seen[r.ID()+message] {
+		if r.Outcome == contract.Skipped || r.Outcome == contract.Errored || message == "" || seen[r.ID()+message] {
 			continue
 		}
 		seen[r.ID()+message] = true

@@ -5,18 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
 // upgradeCases are the upgrade tests in the order in which they run.
 var upgradeCases = []upgradeCase{
 	{
 		Case:    upgradeTest("upgrade_input", "A template of the old version creates a resource with the new one.", []string{"create", "delete"}, "create.applied"),
-		why:     "Stacks are created again from templates that exist. A property that is now required, removed or narrower makes them fail.",
-		example: "wrong: \"required\": [\"Name\", \"Color\"] where it was [\"Name\"]\nright: a default for Color in the handlers", run: upgradeInput,
+		why:     "Stacks are created again from templates that exist. A property that was removed or is narrower makes them fail.",
+		example: "wrong: \"maximum\": 5 where it was 9, and an input has 7\nright: bounds that contain the old ones", run: upgradeInput,
+	},
+	{
+		Case:    upgradeTest("upgrade_least_input", "A template with nothing but what the old version requires creates a resource with the new one.", []string{"create", "delete"}, "create.applied"),
+		why:     "Most templates leave out what is not required. A value that is required now is missing in all of them.",
+		example: "wrong: \"required\": [\"Name\", \"Color\"] where it was [\"Name\"]\nright: \"required\" stays as it is", run: upgradeLeastInput,
 	},
 	{
 		Case:    upgradeTest("upgrade_read", "READ of the new version returns what READ of the old one returned.", []string{"create", "read"}, "read.input", "read.complete"),
@@ -161,21 +169,67 @@ func withEffect(err error, effect string) error {
 }
 
 func upgradeInput(ctx context.Context, u *upgradeRun) error {
+	return u.accepts(ctx, u.created, "a template of the old version")
+}
+
+func upgradeLeastInput(ctx context.Context, u *upgradeRun) error {
+	least := u.least(u.created)
+	if reflect.DeepEqual(least, u.created) {
+		return skipped("The input has only what the old version requires. Skipping test.")
+	}
+	return u.accepts(ctx, least, "a template with what the old version requires, and nothing else")
+}
+
+// accepts wants the version of the test to create a resource.
+func (u *upgradeRun) accepts(ctx context.Context, properties map[string]any, what string) error {
 	if err := u.upgrade(ctx); err != nil {
 		return err
 	}
-	_, out, err := u.create(ctx, stackTemplate{properties: u.created})
+	_, out, err := u.create(ctx, stackTemplate{properties: properties})
 	var broken *Violation
 	switch {
 	case errors.As(err, &broken):
-		return fails(violated(clauseUpgradeInput, "with a template of the old version, %s", broken.Message))
+		return fails(violated(clauseUpgradeInput, "with %s, %s", what, broken.Message))
 	case err != nil:
 		return err
 	}
-	if v := judge(out, expectation{what: "the creation of a stack with a template of the old version", status: "CREATE_COMPLETE", history: createdHistory, clause: clauseUpgradeInput}); v != nil {
+	if v := judge(out, expectation{what: "the creation of a stack with " + what, status: "CREATE_COMPLETE", history: createdHistory, clause: clauseUpgradeInput}); v != nil {
 		return fails(v)
 	}
 	return nil
+}
+
+// maxLeft bounds the values that are tried to be left out of an input.
+const maxLeft = 200
+
+// least is a model without everything that the old schema does not require.
+func (u *upgradeRun) least(model map[string]any) map[string]any {
+	out := cloneModel(model)
+	s, tries := u.up.Old, 0
+	faults := len(s.Check(out, schema.CheckConfig{}))
+	var reduce func(value any)
+	reduce = func(value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(value)) {
+				if tries++; tries > maxLeft {
+					return
+				}
+				was := value[key]
+				delete(value, key)
+				if len(s.Check(out, schema.CheckConfig{})) > faults {
+					value[key] = was
+					reduce(was)
+				}
+			}
+		case []any:
+			for _, item := range value {
+				reduce(item)
+			}
+		}
+	}
+	reduce(out)
+	return out
 }
 
 const (
@@ -322,7 +376,11 @@ func (u *upgradeRun) replaces(out *StackOutcome, live *liveStack) error {
 	if !replaced {
 		return nil
 	}
-	return withEffect(violated(clauseUpgradeReplace, "the update of %s replaces the resource %q, which the old version updates in place", strings.Join(u.touched, ", "), live.identifier), "replaces")
+	names := u.touched
+	if fixed := u.nowFixed(names); len(fixed) > 0 {
+		names = fixed
+	}
+	return withEffect(violated(clauseUpgradeReplace, "the update of %s replaces the resource %q, which the old version updates in place", strings.Join(names, ", "), live.identifier), "replaces")
 }
 
 // maxChanged bounds the properties that are changed one at a time.
@@ -356,7 +414,7 @@ func (u *upgradeRun) singleChanges(ctx context.Context) (steps []map[string]any,
 	for _, property := range u.up.Old.Properties() {
 		key := property.Key
 		next := cloneModel(u.live.properties)
-		if u.fixed(key) || len(steps) == maxChanged || !u.putOther(next, []string{key}) {
+		if u.fixed(key) || len(steps) == maxChanged || !u.putDisputed(next, []string{key}) && !u.putOther(next, []string{key}) {
 			continue
 		}
 		out, err := u.update(ctx, u.live, stackTemplate{properties: next})
@@ -374,6 +432,31 @@ func (u *upgradeRun) singleChanges(ctx context.Context) (steps []map[string]any,
 	u.making = true
 	return steps, err
 }
+
+// putDisputed puts a value at a place of a model that the old schema accepts and the new one does not. It reports whether one was found.
+func (u *upgradeRun) putDisputed(model map[string]any, at document.Pointer) bool {
+	old, new := len(u.up.Old.Check(model, schema.CheckConfig{})), len(u.up.Schema.Check(model, schema.CheckConfig{}))
+	for n := range maxDrawn {
+		drawn, err := newSource(u.up.Old, u.cfg.Seed, upgradeFile, n).Create()
+		if err != nil {
+			return false
+		}
+		other := valueAt(drawn, at)
+		if other == nil {
+			continue
+		}
+		trial := cloneModel(model)
+		invoke.Put(trial, at, other)
+		if len(u.up.Old.Check(trial, schema.CheckConfig{})) <= old && len(u.up.Schema.Check(trial, schema.CheckConfig{})) > new {
+			invoke.Put(model, at, other)
+			return true
+		}
+	}
+	return false
+}
+
+// maxDrawn bounds the models that are generated to find such a value.
+const maxDrawn = 10
 
 // fixed reports whether the old version does not update a property in place, or only with other values of its.
 func (u *upgradeRun) fixed(key string) bool {
@@ -456,17 +539,30 @@ func upgradeDriftDetect(ctx context.Context, u *upgradeRun) error {
 	return stackDriftDetect(ctx, u.stackRun)
 }
 
-func upgradeRollback(ctx context.Context, u *upgradeRun) error {
+// inPlaceForBoth reports whether both versions update the resource in place. If not, the error says why.
+func (u *upgradeRun) inPlaceForBoth() error {
 	if u.noUpdate != nil {
 		return u.noUpdate
+	}
+	if u.up.Schema.Handler("update") == nil || len(u.nowFixed(changed(u.created, u.updated))) > 0 {
+		return skipped("The new version replaces the resource for this update. Skipping test.")
+	}
+	return nil
+}
+
+// nowFixed are those of some properties that are create-only in the new version.
+func (u *upgradeRun) nowFixed(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !u.up.Schema.IsCreateOnly([]string{name}) })
+}
+
+func upgradeRollback(ctx context.Context, u *upgradeRun) error {
+	if err := u.inPlaceForBoth(); err != nil {
+		return err
 	}
 	if _, err := u.existing(ctx, stackTemplate{properties: u.created}); err != nil {
 		return err
 	}
 	u.touched = changed(u.created, u.updated)
-	if u.cfg.Schema.Handler("update") == nil || slices.ContainsFunc(u.touched, func(key string) bool { return u.cfg.Schema.IsCreateOnly([]string{key}) }) {
-		return skipped("The new version replaces the resource for this update. Skipping test.")
-	}
 	return stackRollbackUpdate(ctx, u.stackRun)
 }
 
@@ -561,8 +657,8 @@ func upgradeDelete(ctx context.Context, u *upgradeRun) error {
 }
 
 func downgradeUpdate(ctx context.Context, u *upgradeRun) error {
-	if u.noUpdate != nil {
-		return u.noUpdate
+	if err := u.inPlaceForBoth(); err != nil {
+		return err
 	}
 	if _, err := u.existing(ctx, stackTemplate{properties: u.created}); err != nil {
 		return err
