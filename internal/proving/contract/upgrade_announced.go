@@ -40,6 +40,8 @@ func (u *upgradeRun) announcement(c *Case, err error, broken *Violation) announc
 			continue
 		}
 		switch {
+		case change.ID == "breaking/handler-removed" && u.general(c, broken, change):
+			named = append(named, change)
 		case u.general(c, broken, change):
 			general = append(general, change)
 		case u.about(broken, change):
