@@ -35,6 +35,9 @@ var registryVersion = lazyregexp.New(`^([0-9]{8}|arn:[^ ]+/[0-9]{8})$`)
 // oldVersion finds the version of --upgrade-from: an existing file, else a version in the registry, else a revision in git.
 func (c *app) oldVersion(ctx context.Context, opts *testOptions, p *project.Project) (*oldVersion, error) {
 	name := opts.upgradeFrom
+	if name == "" || name[0] == '-' {
+		return nil, usagef("option --upgrade-from: expected a package, a revision in git or the number of a version")
+	}
 	old := &oldVersion{name: name, close: func() {}}
 	switch info, err := os.Stat(c.path(name)); {
 	case err == nil && info.IsDir():
@@ -50,9 +53,6 @@ func (c *app) oldVersion(ctx context.Context, opts *testOptions, p *project.Proj
 		return old, nil
 	case registryVersion.MatchString(name):
 		return old, c.registeredVersion(ctx, opts, p, old)
-	}
-	if name == "" || name[0] == '-' {
-		return nil, usagef("option --upgrade-from: expected a package, a revision in git or the number of a version")
 	}
 	return old, c.revisionOf(ctx, opts, old)
 }
@@ -104,7 +104,7 @@ func (c *app) registeredVersion(ctx context.Context, opts *testOptions, p *proje
 	case errors.As(err, &foreign):
 		return withHint(fmt.Errorf("%s does not return packages; only cfn serve does", remote.Endpoint), "pass the package of the old version, or a revision in git")
 	case err != nil:
-		return withHint(fmt.Errorf("read version %s of %s: %w", number, ref.Name, c.serviceError(err)), "cfn types versions %s lists the versions", ref.Name)
+		return withHint(&downstreamError{fmt.Errorf("read version %s of %s: %w", number, ref.Name, err)}, "cfn types versions %s lists the versions", ref.Name)
 	}
 	b, err := c.checkPackage(ctx, old.name, data)
 	if err != nil {
