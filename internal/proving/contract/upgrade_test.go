@@ -326,3 +326,44 @@ func upgradeResult(t *testing.T, summary *Summary, test string) *Result {
 	}
 	return summary.Results[at]
 }
+
+// TestInterruptedUpgrades stops the run at each of its operations: what exists then is deleted.
+func TestInterruptedUpgrades(t *testing.T) {
+	k := kind{identifier: []string{"Id"}}
+	for n := 1; ; n++ {
+		u := newUpgraded(t, k, nil, nil)
+		u.stopped = n
+		cfg := UpgradeConfig{Downgrade: true}
+		cfg.Inputs = stackInputs(k)
+		summary := tryUpgrade(t, u, cfg)
+		if u.begun < n {
+			if n < 20 {
+				t.Errorf("only %d operations", n)
+			}
+			break
+		}
+		if len(u.service.reports) > 0 || len(summary.LeftBehind) > 0 {
+			t.Errorf("stopped at operation %d: left behind: %v, %v", n, u.service.reports, summary.LeftBehind)
+		}
+	}
+}
+
+// TestOldFailures: what the old version fails at, too, does not come from the upgrade.
+func TestOldFailures(t *testing.T) {
+	k := kind{identifier: []string{"Id"}}
+	u := newUpgraded(t, k, nil, func(s *service) invoke.Function { return &newer{s, "delete needs the title", map[string]int{}} })
+	u.versions[OldVersion].handler = &newer{u.service, "delete needs the title", map[string]int{}}
+	only, err := ParseExpression("upgrade_delete")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := UpgradeConfig{}
+	cfg.Inputs, cfg.Selection = stackInputs(k), Selection{Keywords: only}
+	summary := tryUpgrade(t, u, cfg)
+	if r := upgradeResult(t, summary, "upgrade_delete"); r.Outcome != Skipped || !strings.HasPrefix(r.Message, "The old version fails in the same way: the deletion of the stack ended in DELETE_FAILED") {
+		t.Errorf("%s %q", r.Outcome, r.Message)
+	}
+	if len(summary.LeftBehind) != 1 || !strings.Contains(summary.LeftBehind[0], "no version deletes it") {
+		t.Errorf("left behind: %v", summary.LeftBehind)
+	}
+}
