@@ -32,7 +32,7 @@ func (o *upgradeOptions) upgradeFlags(flags *pflag.FlagSet) {
 	annotate(flags, addition, "upgrade-from", "downgrade", "simulated")
 }
 
-// upgrades are the changes that calls of handlers make to a run: the models of the latest update.
+// A lastUpdate has the models of the latest update of a resource of a stack.
 type lastUpdate struct {
 	mu                sync.Mutex
 	desired, previous map[string]any

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
 	"github.com/formwork-dev/formwork/internal/authoring/build"
 	"github.com/formwork-dev/formwork/internal/authoring/module"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
@@ -14,8 +16,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
-
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
 // An oldVersion is what an upgrade starts from.
