@@ -79,7 +79,7 @@ func (c *app) testUpgrade(ctx context.Context, opts *testOptions, p *project.Pro
 	remote, stop, err := c.startOwn(ctx, opts, func(config *local.Config) {
 		config.Around = seen.around
 		if opts.simulated {
-			config.Simulate = []string{p.TypeName}
+			config.Simulate, config.AwaitSignals = []string{p.TypeName}, true // a wait condition is what fails beside the resource
 		}
 	})
 	if err != nil {
