@@ -42,6 +42,9 @@ The target of a reference that is not followed is not compared.
 The order matters: a schema does not record which version is older, so if OLD and NEW are swapped,
 every addition is reported as a removal.
 
+After "cfn test --upgrade-from OLD" in the folder of NEW, each change is listed with the tests that saw its
+effect, and so is what these tests found that no change announces.
+
 To accept a change, suppress it in the .formwork.json that applies to NEW, with a reason. It is then
 listed as compatible:
 
@@ -94,7 +97,13 @@ func (c *app) diff(ctx context.Context, oldName, newName string, documentation b
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := c.printChanges(ctx, changes, documentation); err != nil {
+	var proved *proof
+	if !old.folder && !new.folder {
+		if proved, err = c.readProof(new.dir, old.schemas[0], new.schemas[0]); err != nil {
+			return err
+		}
+	}
+	if err := c.printChanges(ctx, changes, documentation, proved); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(changes, func(ch lint.Change) bool { return ch.Severity == lint.Breaking }) {
@@ -182,20 +191,23 @@ type jsonChange struct {
 	Column   int      `json:"column"`
 	Also     []string `json:"also,omitempty"`
 	Accepted string   `json:"accepted,omitempty"`
+
+	Seen []upgradeFinding `json:"seen,omitempty"` // in the last upgrade test
 }
 
-func (c *app) printChanges(ctx context.Context, changes []lint.Change, documentation bool) error {
+func (c *app) printChanges(ctx context.Context, changes []lint.Change, documentation bool, proved *proof) error {
 	switch c.format {
 	case "text":
-		return c.printChangesText(changes, documentation)
+		return c.printChangesText(changes, documentation, proved)
 	case "json":
 		out := struct {
-			Changes []jsonChange `json:"changes"`
-		}{Changes: []jsonChange{}}
+			Changes     []jsonChange `json:"changes"`
+			UpgradeTest *proof       `json:"upgradeTest,omitempty"` // the last one between these schemas
+		}{Changes: []jsonChange{}, UpgradeTest: proved}
 		for _, ch := range changes {
 			out.Changes = append(out.Changes, jsonChange{
 				ID: ch.ID, Severity: ch.Severity.String(), Pointer: ch.Pointer, Message: ch.Message, Effect: ch.Effect,
-				File: ch.At.File, Line: ch.At.Start.Line, Column: ch.At.Start.Column, Also: ch.Also, Accepted: ch.Accepted,
+				File: ch.At.File, Line: ch.At.Start.Line, Column: ch.At.Start.Column, Also: ch.Also, Accepted: ch.Accepted, Seen: proved.of(ch),
 			})
 		}
 		e := json.NewEncoder(c.Stdout)
@@ -215,8 +227,8 @@ func (c *app) printChanges(ctx context.Context, changes []lint.Change, documenta
 	}).Print(c.Stdout, problems, c.format)
 }
 
-// printChangesText writes one line for each change and one for its effect, and the sums.
-func (c *app) printChangesText(changes []lint.Change, documentation bool) error {
+// printChangesText writes one line for each change, one for its effect and those of the upgrade tests that saw it, and the sums.
+func (c *app) printChangesText(changes []lint.Change, documentation bool, proved *proof) error {
 	var b strings.Builder
 	var counts [3]int
 	left := 0
@@ -242,6 +254,9 @@ func (c *app) printChangesText(changes []lint.Change, documentation bool) error 
 		} else if ch.Effect != "" {
 			fmt.Fprintf(&b, "    %s\n", ch.Effect)
 		}
+		for _, f := range proved.of(ch) {
+			fmt.Fprintf(&b, "    seen: %s: %s\n", f.Test, f.Message)
+		}
 	}
 	switch {
 	case len(changes) == 0:
@@ -252,6 +267,7 @@ func (c *app) printChangesText(changes []lint.Change, documentation bool) error 
 	if left > 0 {
 		fmt.Fprintf(&b, "Of these, %d of descriptions and links only are not shown: --documentation shows them.\n", left)
 	}
+	b.WriteString(proved.text())
 	c.printf("%s", b.String())
 	return nil
 }

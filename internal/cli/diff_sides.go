@@ -101,6 +101,7 @@ func loadVersion(name string, data []byte, cfg schema.Config) (*schema.Schema, e
 // gitTimeout and gitOutput bound what git may take.
 const (
 	gitTimeout = 30 * time.Second
+	gitWait    = time.Second // after the end of the process, for its output
 	gitOutput  = 64 << 20
 	gitFiles   = 10_000
 )
@@ -237,15 +238,19 @@ func (c *app) sourceInGit(ctx context.Context, name string) []byte {
 	return data
 }
 
-// git runs a command of git that only reads, in the working folder. Its environment keeps
-// it from asking, from fetching and from writing.
+// gitEnviron keeps git from asking, from fetching and from writing.
+func (c *app) gitEnviron() []string {
+	return append(slices.Clone(c.Environ), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
+}
+
+// git runs a command of git that only reads, in the working folder.
 func (c *app) git(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(slices.Clone(c.Environ), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
-	cmd.WaitDelay = time.Second
+	cmd.Env = c.gitEnviron()
+	cmd.WaitDelay = gitWait
 	var stderr bytes.Buffer
 	cmd.Stderr = &limited{&stderr, 4 << 10}
 	var stdout bytes.Buffer

@@ -81,17 +81,17 @@ func (t *hookTrials) start(ctx context.Context) error {
 	if err := (&sandboxOptions{}).serve(c, c.projectDir(), &config.Config); err != nil {
 		return err
 	}
-	url, stop, err := c.serveOwn(ctx, config)
+	remote, stop, err := c.serveOwn(ctx, config)
 	if err != nil {
 		return err
 	}
-	t.stop = stop
+	t.own, t.stop = remote, stop
 	for _, dir := range t.schemas.hooks {
 		request, err := c.suiteExtension(ctx, dir, "")
 		if err != nil {
 			return err
 		}
-		if t.own, err = c.registerOwn(ctx, url, &config, request, nil, hookTime); err != nil {
+		if _, err := c.registerOwn(ctx, remote, request, nil, hookTime); err != nil {
 			return err
 		}
 		_, err = t.own.CloudFormation().SetTypeConfiguration(ctx, &cloudformation.SetTypeConfigurationInput{

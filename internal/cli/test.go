@@ -31,6 +31,7 @@ type testOptions struct {
 	handlerOptions
 	faultOptions
 	stackOptions
+	upgradeOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string
@@ -62,6 +63,10 @@ of the handler contract, and --suite all runs both; docs/contract.md lists them.
 rolled back, drifted, imported and deleted. Without --endpoint-url, cfn starts a local CloudFormation
 for the run and registers the type in it; with --endpoint-url, the type must be registered there.
 
+--upgrade-from runs the upgrade tests: stacks are made with an older version of the type, which is a package, a
+revision in git, or the number of a version in the registry of a cfn serve, and then updated, drifted,
+imported and deleted with the version of the project. docs/upgrade-tests.md describes them.
+
 Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json, and
 for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. Only the test TEST uses
 a file inputs_N_create__TEST.json. If there are no inputs, cfn generates them from the schema and
@@ -92,6 +97,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
   cfn test -- -k "create and not list" --tb=long
   cfn test --replay .formwork/failures/handler_create-contract_create_read.json
   cfn test --in-stack --report html=report.html
+  cfn test --upgrade-from v1.2.0 --downgrade
   cfn test --enforce-timeout 60 -- -x --junitxml=report.xml`,
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			opts.arguments, err = contract.ParseArguments(args)
@@ -116,6 +122,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	opts.flags(cmd)
 	opts.faultFlags(cmd)
 	opts.stackFlags(flags)
+	opts.upgradeFlags(flags)
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -154,6 +161,9 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	}
 	if err := c.prepareFaults(opts, p); err != nil {
 		return err
+	}
+	if opts.changed("upgrade-from") {
+		return c.testUpgrade(ctx, opts, p, s)
 	}
 	switch p.Kind {
 	case schema.Module:

@@ -35,8 +35,8 @@ type stackOptions struct {
 
 func (o *stackOptions) stackFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.inStack, "in-stack", false, "run the tests in stacks instead of the contract tests")
-	flags.StringVar(&o.endpointURL, "endpoint-url", "", "with --in-stack, use the CloudFormation at the `URL` (default: a local one for the run)")
-	flags.DurationVar(&o.timeout, "timeout", contract.DefaultStepTimeout, "with --in-stack, limit each operation on a stack or a resource to `DURATION`")
+	flags.StringVar(&o.endpointURL, "endpoint-url", "", "with --in-stack, use the CloudFormation at the `URL` (default: a local one for the run); with --upgrade-from, read the old version from its registry")
+	flags.DurationVar(&o.timeout, "timeout", contract.DefaultStepTimeout, "with --in-stack or --upgrade-from, limit each operation on a stack or a resource to `DURATION`")
 	annotate(flags, addition, "in-stack", "endpoint-url", "timeout")
 	o.changed = flags.Changed
 }
@@ -54,26 +54,37 @@ var notRemote = []string{"env", "no-build", "typeconfig", "time-scale"}
 
 // checkStacks checks the combination of options.
 func (opts *testOptions) checkStacks() error {
-	if !opts.inStack {
+	upgrade := opts.changed("upgrade-from")
+	with := "--in-stack"
+	switch {
+	case upgrade && opts.inStack:
+		return usagef("option --in-stack: not allowed with --upgrade-from, whose tests run in stacks, too")
+	case upgrade:
+		with = "--upgrade-from"
+	case opts.downgrade:
+		return usagef("option --downgrade: only allowed with --upgrade-from")
+	case opts.simulated:
+		return usagef("option --simulated: only allowed with --upgrade-from")
+	case !opts.inStack:
 		for _, name := range []string{"endpoint-url", "timeout"} {
 			if opts.changed(name) {
-				return usagef("option --%s: only allowed with --in-stack", name)
+				return usagef("option --%s: only allowed with --in-stack or --upgrade-from", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range notInStacks {
 		if opts.changed(name) {
-			return usagef("option --%s: not allowed with --in-stack", name)
+			return usagef("option --%s: not allowed with %s", name, with)
 		}
 	}
 	for _, name := range notRemote {
-		if opts.changed(name) && opts.endpointURL != "" {
+		if opts.changed(name) && opts.endpointURL != "" && !upgrade {
 			return usagef("option --%s: not allowed with --endpoint-url, whose CloudFormation runs the handlers", name)
 		}
 	}
 	switch {
-	case opts.changed("profile") && opts.endpointURL == "":
+	case opts.changed("profile") && opts.endpointURL == "" && !upgrade:
 		return usagef("option --profile: with --in-stack, only allowed with --endpoint-url")
 	case opts.changed("endpoint-url") && opts.endpointURL == "":
 		return usagef("option --endpoint-url: expected a URL")
@@ -136,19 +147,26 @@ func (c *app) testInStack(ctx context.Context, opts *testOptions, p *project.Pro
 const ownCleanup = 500 * time.Millisecond
 
 func (c *app) runInStacks(ctx context.Context, opts *testOptions, config contract.StackConfig) error {
-	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
-	config.Reporter = c.testReporters(opts, text)
 	if config.Again != "" {
 		defer context.AfterFunc(ctx, func() {
 			fmt.Fprintln(c.Stderr, "interrupted: deleting the stacks of the tests, whose names begin with cfn-test; interrupt again to stop at once and leave them")
 		})()
 	}
-	summary, err := contract.RunStacks(ctx, config)
+	return c.reportStacks(opts, config.Schema, func(reporter contract.Reporter) (*contract.Summary, error) {
+		config.Reporter = reporter
+		return contract.RunStacks(ctx, config)
+	})
+}
+
+// reportStacks writes the reports of a run in stacks.
+func (c *app) reportStacks(opts *testOptions, s *schema.Schema, run func(contract.Reporter) (*contract.Summary, error)) error {
+	text := &contract.Text{W: c.Stdout, Verbosity: opts.arguments.Verbosity, Live: opts.arguments.Live, Traceback: opts.arguments.Traceback}
+	summary, err := run(c.testReporters(opts, text))
 	if summary != nil {
 		if err := c.writeReports(opts, summary); err != nil {
 			return err
 		}
-		if err := c.writeFormats(opts.reports, summary, config.Schema); err != nil {
+		if err := c.writeFormats(opts.reports, summary, s); err != nil {
 			return err
 		}
 	}
@@ -166,6 +184,30 @@ func (c *app) runInStacks(ctx context.Context, opts *testOptions, config contrac
 // ownCloudFormation starts a local CloudFormation for the run and registers the project's type.
 // Nothing of it remains after stop.
 func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configuration any) (remote *submit.Remote, stop func(), err error) {
+	request, err := opts.ownExtension(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	remote, stop, err = c.startOwn(ctx, opts, func(*local.Config) {})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.registerOwn(ctx, remote, request, configuration, opts.timeout); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return remote, stop, nil
+}
+
+// ownExtension packages the project.
+func (opts *testOptions) ownExtension(ctx context.Context, c *app) (*submit.Request, error) {
+	what := packageOptions{noRole: true, build: build.PackageOptions{NoBuild: opts.noBuild, Arch: build.X86}, timeout: opts.timeout}
+	request, _, err := what.extension(ctx, c)
+	return request, err
+}
+
+// startOwn starts a local CloudFormation for the run. Nothing of it remains after stop.
+func (c *app) startOwn(ctx context.Context, opts *testOptions, complete func(*local.Config)) (remote *submit.Remote, stop func(), err error) {
 	config := local.ServerConfig{
 		Address: "127.0.0.1:0", GracePeriod: 200 * time.Millisecond,
 		Config: local.Config{Region: opts.region, Account: lambda.DefaultAccountID, Version: c.Version, Environ: c.Environ, Logger: c.logger},
@@ -177,27 +219,15 @@ func (c *app) ownCloudFormation(ctx context.Context, opts *testOptions, configur
 	if err := opts.sandbox.serve(c, c.projectDir(), &config.Config); err != nil {
 		return nil, nil, err
 	}
-	what := packageOptions{noRole: true, build: build.PackageOptions{NoBuild: opts.noBuild, Arch: build.X86}, timeout: opts.timeout}
-	request, _, err := what.extension(ctx, c)
-	if err != nil {
-		return nil, nil, err
-	}
-	url, stop, err := c.serveOwn(ctx, config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if remote, err = c.registerOwn(ctx, url, &config, request, configuration, opts.timeout); err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return remote, stop, nil
+	complete(&config.Config)
+	return c.serveOwn(ctx, config)
 }
 
-// serveOwn starts a local CloudFormation in this process.
-func (c *app) serveOwn(ctx context.Context, config local.ServerConfig) (url string, stop func(), err error) {
+// serveOwn starts a local CloudFormation in this process. Nothing of it remains after stop.
+func (c *app) serveOwn(ctx context.Context, config local.ServerConfig) (remote *submit.Remote, stop func(), err error) {
 	server, err := local.Listen(ctx, config)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	for _, note := range server.Notes() {
 		c.notef("warning: %s\n", note)
@@ -205,32 +235,32 @@ func (c *app) serveOwn(ctx context.Context, config local.ServerConfig) (url stri
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving) }()
-	return server.URL(), func() {
+	stop = func() {
 		end()
 		if err := <-served; err != nil {
 			c.logger.Debug("The local CloudFormation has stopped", "error", err)
 		}
-	}, nil
-}
-
-// registerOwn registers the type at a local CloudFormation of this process.
-func (c *app) registerOwn(ctx context.Context, url string, config *local.ServerConfig, request *submit.Request, configuration any, timeout time.Duration) (*submit.Remote, error) {
-	remote, err := submit.Open(ctx, submit.Config{
-		Region: config.Region, Endpoint: url, Key: aws.Credentials{AccessKeyID: config.Account, SecretAccessKey: dummySecret}, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
+	}
+	remote, err = submit.Open(ctx, submit.Config{
+		Region: config.Region, Endpoint: server.URL(), Key: aws.Credentials{AccessKeyID: config.Account, SecretAccessKey: dummySecret}, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
 	})
 	if err != nil {
-		return nil, c.serviceError(err)
+		stop()
+		return nil, nil, c.serviceError(err)
 	}
+	return remote, stop, nil
+}
+
+// registerOwn registers a version of the type at a local CloudFormation of this process.
+func (c *app) registerOwn(ctx context.Context, remote *submit.Remote, request *submit.Request, configuration any, timeout time.Duration) (*submit.Registration, error) {
 	defer c.progress("registering %s", request.TypeName)()
 	token, err := remote.Register(ctx, *request)
 	if err != nil {
 		return nil, c.serviceError(err)
 	}
-	if _, err := remote.Wait(ctx, token, timeout, nil); err != nil {
-		return nil, c.serviceError(err)
-	}
-	if configuration == nil {
-		return remote, nil
+	registered, err := remote.Wait(ctx, token, timeout, nil)
+	if err != nil || configuration == nil {
+		return registered, c.serviceError(err)
 	}
 	text, err := json.Marshal(configuration)
 	if err != nil {
@@ -239,7 +269,7 @@ func (c *app) registerOwn(ctx context.Context, url string, config *local.ServerC
 	_, err = remote.CloudFormation().SetTypeConfiguration(ctx, &cloudformation.SetTypeConfigurationInput{
 		Type: types.ThirdPartyTypeResource, TypeName: &request.TypeName, Configuration: aws.String(string(text)), ConfigurationAlias: aws.String("default"),
 	})
-	return remote, c.serviceError(err)
+	return registered, c.serviceError(err)
 }
 
 // registered wants the type to be registered at the CloudFormation, and warns if another schema

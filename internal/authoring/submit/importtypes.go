@@ -170,3 +170,31 @@ func (r *Remote) formwork(ctx context.Context, operation string, in, out any) er
 	}
 	return nil
 }
+
+// Package returns the package of a version of a private type. AWS has no such operation: what is not a local server is a
+// *[ForeignError].
+func (r *Remote) Package(ctx context.Context, ref *Reference, version string, limit int64) ([]byte, error) {
+	if !r.Local {
+		return nil, &ForeignError{r.Endpoint}
+	}
+	var out []byte
+	for {
+		var part struct {
+			Part []byte `json:"Part"`
+			Size int64  `json:"Size"`
+		}
+		in := map[string]any{"Type": ref.Kind, "TypeName": ref.Name, "VersionId": version, "Offset": len(out)}
+		if err := r.formwork(ctx, "GetTypePackage", in, &part); err != nil {
+			return nil, err
+		}
+		out = append(out, part.Part...)
+		switch {
+		case part.Size > limit:
+			return nil, fmt.Errorf("the package has %d bytes; the limit is %d", part.Size, limit)
+		case int64(len(out)) >= part.Size:
+			return out, nil
+		case len(part.Part) == 0:
+			return nil, fmt.Errorf("the server returned %d of the %d bytes of the package", len(out), part.Size)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,9 +180,34 @@ func (t *StackTester) changeSet(ctx context.Context, op *contract.StackOperation
 		return nil, err
 	}
 	if found.Status != types.ChangeSetStatusCreateComplete {
-		return nil, &contract.Refusal{Code: "ChangeSet" + string(found.Status), Message: found.Reason}
+		reason := cmp.Or(t.validationErrors(ctx, &cloudformation.DescribeEventsInput{ChangeSetName: &found.ID}), found.Reason)
+		return nil, &contract.Refusal{Code: "ChangeSet" + string(found.Status), Message: reason}
 	}
 	return found, nil
+}
+
+// maxValidationErrors bounds the errors of a validation in a reason.
+const maxValidationErrors = 5
+
+// validationErrors is what the validation before an operation found, which its other events only count; "" for nothing.
+func (t *StackTester) validationErrors(ctx context.Context, of *cloudformation.DescribeEventsInput) string {
+	of.Filters = &types.EventFilter{FailedEvents: aws.Bool(true)}
+	found, err := t.remote.cloudformation.DescribeEvents(ctx, of)
+	if err != nil {
+		return "" // the count of the errors has to do
+	}
+	var all []string
+	for i := range found.OperationEvents {
+		e := &found.OperationEvents[i]
+		if text := strings.TrimSpace(aws.ToString(e.ValidationStatusReason)); e.EventType == types.EventTypeValidationError && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	slices.Sort(all)
+	if left := len(all) - maxValidationErrors; left > 0 {
+		all = append(all[:maxValidationErrors], fmt.Sprintf("%d more", left))
+	}
+	return strings.Join(all, "; ")
 }
 
 // onlyResource is the logical ID of the one resource of a template.
@@ -240,6 +266,7 @@ func (t *StackTester) delete(ctx context.Context, op *contract.StackOperation) (
 // still have the status of the time before for a moment: its last event is the end.
 func (t *StackTester) follow(ctx context.Context, stack, after string) (*contract.StackOutcome, error) {
 	out := &contract.StackOutcome{ID: stack, Outputs: map[string]string{}}
+	var validation *string // the operation whose validation failed
 	for {
 		ended := false
 		found, err := t.remote.FollowStack(ctx, stack, after, func(_ *types.Stack, events []types.StackEvent) error {
@@ -249,6 +276,9 @@ func (t *StackTester) follow(ctx context.Context, stack, after string) (*contrac
 				out.Events = append(out.Events, stackEvent(e))
 				own := aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId)
 				ended = own && Settled(types.StackStatus(e.ResourceStatus))
+				if strings.HasPrefix(aws.ToString(e.ResourceStatusReason), "Validation failed with ") {
+					validation = e.OperationId
+				}
 			}
 			return nil
 		})
@@ -257,6 +287,9 @@ func (t *StackTester) follow(ctx context.Context, stack, after string) (*contrac
 		}
 		if ended {
 			out.Status, out.Reason = string(found.StackStatus), aws.ToString(found.StackStatusReason)
+			if validation != nil {
+				out.Reason = cmp.Or(t.validationErrors(ctx, &cloudformation.DescribeEventsInput{OperationId: validation}), out.Reason)
+			}
 			for _, o := range found.Outputs {
 				out.Outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 			}

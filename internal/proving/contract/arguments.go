@@ -146,7 +146,7 @@ func (a *Arguments) checkIDs() error {
 			short += "::" + name
 		}
 		known := false
-		for _, c := range slices.Concat(Cases, FaultCases, allStackCases()) {
+		for _, c := range slices.Concat(Cases, FaultCases, allStackCases(), allUpgradeCases()) {
 			known = known || c.ID == short || c.File() == short
 		}
 		if !known {

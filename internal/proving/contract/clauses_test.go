@@ -177,5 +177,20 @@ func contractDocument() string {
 	for _, c := range stackCases {
 		line("| `%s` | %s | %s | %s | %s |", c.ID, strings.Join(c.Needs, ", "), c.Clause, c.spec, strings.Join(c.Clauses, ", "))
 	}
+	line("")
+	line("## Upgrade tests")
+	line("")
+	line("`cfn test --upgrade-from` runs these instead, in this order; [upgrade-tests.md](upgrade-tests.md) describes them. A test runs if the schema")
+	line("of the old version declares the handlers. They are tested with %d faulty versions, each of which is rejected by its test.", len(upgradeFaults))
+	line("")
+	line("| test | handlers | what it stands for | clauses |")
+	line("|---|---|---|---|")
+	for _, c := range upgradeCases {
+		anchor := strings.TrimPrefix(upgradeRule(c.Name(), "", "", "").ID, "upgrade/")
+		line("| [`%s`](upgrade-tests.md#%s) | %s | %s | %s |", c.ID, anchor, strings.Join(c.Needs, ", "), c.Clause, strings.Join(c.Clauses, ", "))
+	}
+	for _, c := range moduleCases {
+		line("| [`%s::%s`](upgrade-tests.md#%s) | | %s | |", upgradeFile, c.name, strings.ReplaceAll(c.name, "_", "-"), c.clause)
+	}
 	return b.String()
 }

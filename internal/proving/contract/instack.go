@@ -197,14 +197,26 @@ func selectStacks(s *schema.Schema, selection Selection) (cases []*stackCase, de
 
 // CheckStacks reports what keeps a run in stacks from beginning, as [Check] does.
 func CheckStacks(cfg StackConfig) error {
-	s := cfg.Schema
+	if cases, _ := selectStacks(cfg.Schema, cfg.Selection); len(cases) == 0 && hasHandlers(cfg.Schema) == nil {
+		return ErrNothingSelected
+	}
+	return cfg.check(cfg.Schema)
+}
+
+// hasHandlers reports whether a type has the handlers without which there are no stacks of it.
+func hasHandlers(s *schema.Schema) error {
 	for _, handler := range []string{"create", "delete"} {
 		if s.Handler(handler) == nil {
 			return fmt.Errorf("%s: the schema declares no %s handler: the tests in stacks need create and delete handlers", s.TypeName.Value, handler)
 		}
 	}
-	if cases, _ := selectStacks(s, cfg.Selection); len(cases) == 0 {
-		return ErrNothingSelected
+	return nil
+}
+
+// check reports whether a schema has what tests in stacks need.
+func (cfg *StackConfig) check(s *schema.Schema) error {
+	if err := hasHandlers(s); err != nil {
+		return err
 	}
 	if len(cfg.Inputs.Sets) == 0 {
 		if _, err := newSource(s, cfg.Seed, stackFile, 0).Create(); err != nil {
@@ -223,23 +235,30 @@ func RunStacks(ctx context.Context, cfg StackConfig) (*Summary, error) {
 	}
 	completeStacks(&cfg)
 	cases, deselected := selectStacks(cfg.Schema, cfg.Selection)
+	plan := &Plan{Deselected: deselected, InStacks: true}
+	for _, c := range cases {
+		plan.Cases = append(plan.Cases, c.Case)
+	}
+	return runSets(ctx, &cfg, plan, func(set *InputSet, summary *Summary) {
+		newStackRun(&cfg, set, summary).runSet(ctx, cases)
+	})
+}
+
+// runSets runs the tests of a plan with each set of inputs, or with generated ones if there are none.
+func runSets(ctx context.Context, cfg *StackConfig, plan *Plan, run func(*InputSet, *Summary)) (*Summary, error) {
 	sets := cfg.Inputs.Sets
 	summary := &Summary{TypeName: cfg.Schema.TypeName.Value}
 	if len(sets) == 0 {
 		sets, summary.Seed = []InputSet{{}}, &cfg.Seed
 	}
-	plan := &Plan{Deselected: deselected, Sets: sets, TypeName: summary.TypeName, Seed: summary.Seed, InStacks: true}
-	for _, c := range cases {
-		plan.Cases = append(plan.Cases, c.Case)
-	}
+	plan.Sets, plan.TypeName, plan.Seed = sets, summary.TypeName, summary.Seed
 	start := cfg.Now()
 	cfg.Reporter.Report(Event{Kind: Planned, Plan: plan})
 	for i := range sets {
-		r := newStackRun(&cfg, &sets[i], summary)
-		if ctx.Err() != nil || r.enough() {
+		if ctx.Err() != nil || cfg.Selection.enough(summary) {
 			break
 		}
-		r.runSet(ctx, cases)
+		run(&sets[i], summary)
 	}
 	summary.Duration = cfg.Now().Sub(start)
 	cfg.Reporter.Report(Event{Kind: Ended, Summary: summary})
@@ -273,9 +292,8 @@ func newStackRun(cfg *StackConfig, inputs *InputSet, summary *Summary) *stackRun
 }
 
 // enough reports whether so many tests have failed that the run stops.
-func (r *stackRun) enough() bool {
-	limit := r.cfg.Selection.MaxFailures
-	return limit > 0 && r.summary.Failed+r.summary.Errors >= limit
+func (s *Selection) enough(summary *Summary) bool {
+	return s.MaxFailures > 0 && summary.Failed+summary.Errors >= s.MaxFailures
 }
 
 // runSet runs the tests with one set of inputs, then deletes what is left.
@@ -289,7 +307,7 @@ func (r *stackRun) runSet(ctx context.Context, cases []*stackCase) {
 		r.before = r.identifiers(ctx)
 	}
 	for _, c := range cases {
-		if ctx.Err() != nil || r.enough() {
+		if ctx.Err() != nil || r.cfg.Selection.enough(r.summary) {
 			break
 		}
 		if c.last {
@@ -324,7 +342,7 @@ func (r *stackRun) runCase(ctx context.Context, c *stackCase) *Result {
 	if err != nil && !errors.As(err, &reason) {
 		r.abandon() // its stack may be in any state: later tests get another one
 	}
-	result := r.result(c, err)
+	result := r.result(&c.Case, err)
 	if result.broken() {
 		result.HandlerLog = r.handlerLog(ctx)
 	}
@@ -348,9 +366,9 @@ func (r *stackRun) handlerLog(ctx context.Context) string {
 
 // result describes how a test ended. One that did not get beyond the stack that it needs ends
 // in an error.
-func (r *stackRun) result(c *stackCase, err error) *Result {
+func (r *stackRun) result(c *Case, err error) *Result {
 	result := &Result{
-		Case: &c.Case, Set: r.inputs.Number, Phase: CallPhase, Outcome: Passed, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)),
+		Case: c, Set: r.inputs.Number, Phase: CallPhase, Outcome: Passed, Calls: r.calls, Duration: max(0, r.cfg.Now().Sub(r.start)),
 	}
 	var (
 		reason skipped

@@ -28,6 +28,14 @@ type fakeCloud struct {
 	schema   *schema.Schema
 	deviates string
 
+	// The versions of an upgrade; templates are checked against the schema of the one in use.
+	versions [2]struct {
+		schema  *schema.Schema
+		handler invoke.Function
+	}
+	validates         bool
+	desired, previous map[string]any // of the latest update
+
 	stacks  map[string]*fakeStack
 	sets    map[string]*StackOperation
 	stopped int                // operations until the context is canceled; 0 never
@@ -135,6 +143,7 @@ func (o *fakeOperation) update(ctx context.Context, properties, previous map[str
 	for key, value := range o.cloud.byIdentifier(o.stack.id) {
 		desired[key] = value
 	}
+	o.cloud.desired, o.cloud.previous = desired, previous
 	event, err := o.cloud.call(ctx, invoke.Request{Action: invoke.Update, Model: desired, Previous: previous, StackTags: tags, PreviousStackTags: before}, nil)
 	if err != nil || event.Status != invoke.Success {
 		o.event(o.stack.id, "UPDATE_FAILED", fmt.Sprint(err, event))
@@ -191,6 +200,9 @@ func (f *fakeCloud) Run(ctx context.Context, op *StackOperation) (*StackOutcome,
 
 func (f *fakeCloud) create(ctx context.Context, o *fakeOperation, op *StackOperation) (*StackOutcome, error) {
 	t, properties := f.parse(op.Template)
+	if err := f.validate(properties); err != nil {
+		return nil, err
+	}
 	s := &fakeStack{properties: properties, tags: op.Tags, retain: t.Resources[subject].DeletionPolicy == "Retain"}
 	f.stacks[op.Stack], o.stack = s, s
 	var ok bool
@@ -207,6 +219,23 @@ func (f *fakeCloud) create(ctx context.Context, o *fakeOperation, op *StackOpera
 	return o.end("CREATE_COMPLETE")
 }
 
+// use makes a version the one that everything is done with.
+func (f *fakeCloud) use(_ context.Context, v Version) error {
+	f.schema, f.handler = f.versions[v].schema, f.versions[v].handler
+	return nil
+}
+
+// validate is the validation before a deployment.
+func (f *fakeCloud) validate(properties map[string]any) error {
+	if !f.validates {
+		return nil
+	}
+	for _, v := range f.schema.Check(properties, schema.CheckConfig{}) {
+		return &Refusal{"ValidationError", "Properties validation failed for resource Subject: " + v.Pointer.String() + ": " + v.Message}
+	}
+	return nil
+}
+
 // replaces reports whether CloudFormation replaces the resource for a change.
 func (f *fakeCloud) replaces(a, b map[string]any) bool {
 	if f.schema.Handler("update") == nil {
@@ -219,6 +248,9 @@ func (f *fakeCloud) replaces(a, b map[string]any) bool {
 
 func (f *fakeCloud) update(ctx context.Context, o *fakeOperation, op *StackOperation) (*StackOutcome, error) {
 	t, properties := f.parse(op.Template)
+	if err := f.validate(properties); err != nil {
+		return nil, err
+	}
 	s, fails := o.stack, len(t.Resources) > 1
 	same := reflect.DeepEqual(properties, s.properties) && maps.Equal(op.Tags, s.tags)
 	if same && reflect.DeepEqual(t.Outputs, s.outputs) && f.deviates != "updates without changes" {

@@ -60,8 +60,9 @@ type Plan struct {
 	Sets       []InputSet
 	Seed       *uint64 // nil where nothing depends on it
 	Suite      Suite
-	InStacks   bool // the tests are those of [RunStacks]
-	Custom     bool // the tests are those of [SuiteCustom]; there are no Sets
+	InStacks   bool   // the tests are those of [RunStacks]
+	Upgrade    string // the old version, if the tests are those of [RunUpgrade]
+	Custom     bool   // the tests are those of [SuiteCustom]; there are no Sets
 }
 
 // An Outcome is how a case ended. The words are those of pytest.
@@ -108,6 +109,9 @@ type Result struct {
 	// Rules are the IDs of the rules that were violated, where the suite has rules with IDs.
 	Rules []string
 
+	// Announced are the changes of the schema that announce what an upgrade test found.
+	Announced []Announced
+
 	// Example is what runs the case again with the same generated inputs. Nil if the case
 	// passed or its inputs come from files.
 	Example *Example
@@ -146,9 +150,14 @@ func (r *Result) clauseTitle() string {
 	return "the contract"
 }
 
+// inStacks reports whether the test works on stacks.
+func (r *Result) inStacks() bool {
+	return r.Case.File() == stackFile || r.Case.File() == upgradeFile
+}
+
 // logTitle is what reports call the log: in stacks it is made of events.
 func (r *Result) logTitle() string {
-	if r.Case.File() == stackFile {
+	if r.inStacks() {
 		return "stack events"
 	}
 	return "handler log"

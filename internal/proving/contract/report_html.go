@@ -151,7 +151,7 @@ func newHTMLTest(r *Result, index int, sets bool) *htmlTest {
 		Result: r, Anchor: fmt.Sprintf("%s-%d", slug(r.ID()), index), Title: r.Case.Name(), Kept: r.Clause,
 		Open: r.broken(), LogTitle: "Log of the handler",
 	}
-	if r.Case.File() == stackFile {
+	if r.inStacks() {
 		t.LogTitle = "Events of the stack"
 	}
 	if sets {

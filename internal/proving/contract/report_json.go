@@ -37,11 +37,12 @@ type jsonTest struct {
 	Phase       Phase            `json:"phase"`
 	Seconds     float64          `json:"seconds"`
 	Message     string           `json:"message"`
-	Note        string           `json:"note,omitempty"`    // what the test found out
-	Clause      string           `json:"clause"`            // broken, or tested if none was
-	Clauses     []string         `json:"clauses,omitempty"` // of the clause that the test checks, in docs/contract.md
-	Rules       []string         `json:"rules,omitempty"`   // IDs of the rules of the custom resource protocol that were violated
-	Cause       int              `json:"cause,omitempty"`   // number of the cause that failed the test, from 1
+	Note        string           `json:"note,omitempty"`      // what the test found out
+	Clause      string           `json:"clause"`              // broken, or tested if none was
+	Clauses     []string         `json:"clauses,omitempty"`   // of the clause that the test checks, in docs/contract.md
+	Rules       []string         `json:"rules,omitempty"`     // IDs of the rules of the custom resource protocol that were violated
+	Announced   []Announced      `json:"announced,omitempty"` // changes of the schema that announce what an upgrade test found
+	Cause       int              `json:"cause,omitempty"`     // number of the cause that failed the test, from 1
 	More        []jsonViolation  `json:"more,omitempty"`
 	Differences []jsonDifference `json:"differences,omitempty"`
 	Calls       []jsonCall       `json:"calls"`
@@ -99,7 +100,7 @@ func WriteJSON(w io.Writer, s *Summary) error {
 	for _, r := range s.Results {
 		test := jsonTest{
 			Cause: causes[r],
-			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Rules: r.Rules, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Note: r.Note, Clause: r.Clause, Calls: []jsonCall{},
+			ID:    r.ID(), Suite: r.Case.suite(), Clauses: r.Case.Clauses, Rules: r.Rules, Announced: r.Announced, Set: r.Set, Wire: r.Wire, Outcome: r.Outcome, Phase: r.Phase, Seconds: round(r.Duration), Message: r.Message, Note: r.Note, Clause: r.Clause, Calls: []jsonCall{},
 		}
 		if test.Clause == "" {
 			test.Clause = r.Case.Clause

@@ -4,7 +4,7 @@ import "github.com/formwork-dev/formwork/internal/foundation/diag"
 
 // Rules returns the table of what the readers of inputs/ and overrides.json report, and the contract run itself.
 func Rules() []diag.Rule {
-	return []diag.Rule{
+	rules := []diag.Rule{
 		{ID: "inputs/name", Severity: diag.Warning, Purpose: "Files in inputs/ are named inputs_N_KIND.json, with N from 1, or inputs_N_KIND__TEST.json for one test; an unknown test is an error.",
 			Why: "A file with another name is not used, or not used as intended.", Example: "wrong: inputs/create.json\nright: inputs/inputs_1_create.json"},
 		{ID: "inputs/null", Purpose: "An input does not contain null.",
@@ -36,4 +36,5 @@ func Rules() []diag.Rule {
 		{ID: "contract/left-behind", Severity: diag.Warning, Purpose: "A contract run deletes everything that it created.",
 			Why: "Remaining resources cost money and can make the next run fail: delete them manually."},
 	}
+	return append(rules, upgradeRules()...)
 }

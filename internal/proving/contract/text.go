@@ -85,6 +85,9 @@ func (t *Text) plan(p *Plan) {
 	if p.InStacks {
 		line = fmt.Sprintf("%s: %s in stacks", p.TypeName, words.Count(len(p.Cases), "test"))
 	}
+	if p.Upgrade != "" {
+		line = fmt.Sprintf("%s: %s from %s", p.TypeName, words.Count(len(p.Cases), "upgrade test"), p.Upgrade)
+	}
 	if p.Deselected > 0 {
 		line += fmt.Sprintf(", %d deselected", p.Deselected)
 	}

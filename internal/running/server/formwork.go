@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cloudformation "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/running/hook"
@@ -46,11 +48,18 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			awswire.Op("GetModule", func(ctx context.Context, caller awswire.Caller, in *GetModuleInput) (*GetModuleOutput, error) {
 				return getModule(ctx, registered, caller, aws.ToString(in.TypeName))
 			}).Reading(),
+			awswire.Op("GetTypePackage", func(ctx context.Context, caller awswire.Caller, in *GetTypePackageInput) (*GetTypePackageOutput, error) {
+				return getTypePackage(ctx, registered, caller, in)
+			}).Reading(),
 			awswire.Op("GetConsoleToken", func(_ context.Context, caller awswire.Caller, _ *GetConsoleTokenInput) (*GetConsoleTokenOutput, error) {
 				return &GetConsoleTokenOutput{Token: tokenFor(caller.Account)}, nil
 			}),
 		},
 		Constraints: map[string][]awswire.Constraint{
+			"GetTypePackage": {
+				{Member: "Type", Required: true, MinLength: 1, MaxLength: 20}, {Member: "TypeName", Required: true, MinLength: 1, MaxLength: 500},
+				{Member: "VersionId", Required: true, MinLength: 1, MaxLength: 128},
+			},
 			"ImportTypes":   {{Member: "Schemas", Required: true, MinLength: 1, MaxLength: 500}},
 			"ListRetries":   {{Member: "StackName", Required: true, MinLength: 1, MaxLength: 2048}},
 			"ListDelegated": {{Member: "Resources", Required: true, MinLength: 1, MaxLength: 500}},
@@ -63,6 +72,29 @@ func formwork(shelf *simulate.Shelf, types operation.Types, stacks *stack.Engine
 			},
 		},
 	}
+}
+
+// packagePart bounds the bytes of a package in one response.
+const packagePart = 4 << 20
+
+// GetTypePackageInput asks for the package of a version of a private type, from an offset.
+type GetTypePackageInput struct {
+	Type, TypeName, VersionId *string //nolint:revive // as CloudFormation writes it
+	Offset                    *int64
+}
+
+// GetTypePackageOutput has a part of a package, in Base64, and the size of the whole package in bytes.
+type GetTypePackageOutput struct {
+	Part string
+	Size int64
+}
+
+func getTypePackage(ctx context.Context, registered *registry.Registry, caller awswire.Caller, in *GetTypePackageInput) (*GetTypePackageOutput, error) {
+	part, size, err := registered.Package(ctx, caller, schema.Kind(aws.ToString(in.Type)), aws.ToString(in.TypeName), aws.ToString(in.VersionId), aws.ToInt64(in.Offset), packagePart)
+	if err != nil {
+		return nil, err
+	}
+	return &GetTypePackageOutput{Part: base64.StdEncoding.EncodeToString(part), Size: size}, nil
 }
 
 // GetConsoleTokenInput asks for a token for the console.
