@@ -88,7 +88,7 @@ func newResourceCreate(c *app, opts *remoteOptions) *cobra.Command {
 func newResourceGet(c *app, opts *remoteOptions) *cobra.Command {
 	cmd := c.resourceCommand(opts, "get", "Print the properties of a resource", []string{"TYPE", "IDENTIFIER"}, func(ctx context.Context, r *submit.Remote, args []string) error {
 		found, err := r.Resource(ctx, args[0], args[1])
-		if submit.Explain(err).Code == "ResourceNotFoundException" {
+		if err != nil && submit.Explain(err).Code == "ResourceNotFoundException" {
 			c.logger.Debug("The service failed", "error", err)
 			return withHint(&downstreamError{fmt.Errorf("%s %s does not exist in %s", args[0], args[1], r.Region)}, "run cfn resource list %s%s", args[0], opts.again(r.Region))
 		}
