@@ -46,7 +46,7 @@ func importHint(handlers, missing string, ofProject bool) string {
 		}
 		return fmt.Sprintf("write %s, or fix the import", path)
 	case ofProject:
-		return fmt.Sprintf("add the package that has %s to %s", first, requirementsFile)
+		return fmt.Sprintf("add the package that has %s to requirements.txt", first)
 	}
 	return fmt.Sprintf("install the package that has %s beside the handler: python3 -m pip install --target DIR PACKAGE", first)
 }
