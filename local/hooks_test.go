@@ -32,8 +32,8 @@ def lambda_handler(event, context):
             document = json.load(response)
         if "forbidden" in document["template"]:
             answer.update(hookStatus="FAILED", errorCode="NonCompliant", message="the template is forbidden")
-    elif data["targetModel"]["resourceProperties"].get("Value") == "bad":
-        answer.update(hookStatus="FAILED", errorCode="NonCompliant", message="bad value", annotations=[
+    elif data["targetModel"]["resourceProperties"].get("Value") == "awful":
+        answer.update(hookStatus="FAILED", errorCode="NonCompliant", message="the value awful is refused", annotations=[
             {"annotationName": "Values", "status": "FAILED", "remediationMessage": "use another value"}])
     return answer
 `
@@ -81,7 +81,7 @@ func TestLambdaHook(t *testing.T) {
 	parameter := func(value string) string {
 		return `{"Resources": {"P": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "` + value + `"}}}}`
 	}
-	if _, err := c.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("stored"), Type: "String", Value: aws.String("bad")}); err != nil {
+	if _, err := c.ssm.PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("stored"), Type: "String", Value: aws.String("awful")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -90,8 +90,8 @@ func TestLambdaHook(t *testing.T) {
 		reason string // of the result
 	}{
 		"good":     {parameter("good"), cfntypes.StackStatusCreateComplete, "Hook succeeded with message: fine"},
-		"bad":      {parameter("bad"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: bad value"},
-		"resolved": {parameter("{{resolve:ssm:stored}}"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: bad value"},
+		"bad":      {parameter("awful"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: the value awful is refused"},
+		"resolved": {parameter("{{resolve:ssm:stored}}"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: the value awful is refused"},
 		"template": {parameter("forbidden"), cfntypes.StackStatusRollbackComplete, "Hook failed with message: the template is forbidden"},
 	} {
 		stack := create(name, test.body)

@@ -28,6 +28,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/running/operation"
 	"github.com/formwork-dev/formwork/internal/running/server"
 	"github.com/formwork-dev/formwork/internal/running/simulate"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -339,7 +340,7 @@ func (c *CloudFormation) openStore(ctx context.Context) (key []byte, err error) 
 		return nil, err
 	}
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the data folder cannot be created: %w", err)
 	}
 	if key, err = load(path); err != nil {
 		return nil, err
@@ -384,7 +385,7 @@ func (c *CloudFormation) openServices(verifier *awswire.Verifier) (err error) {
 }
 
 // newPool sets up what runs functions.
-func (c *CloudFormation) newPool(groups *logs.Service, deployed *functions.Functions, keys keys) (*handlers.Pool, error) {
+func (c *CloudFormation) newPool(groups *logs.Service, deployed *functions.Functions, keys keys, types *operation.Catalog) (*handlers.Pool, error) {
 	config := &c.config
 	if err := os.MkdirAll(filepath.Join(config.Dir, spoolDir), 0o700); err != nil {
 		return nil, err
@@ -420,7 +421,7 @@ func (c *CloudFormation) newPool(groups *logs.Service, deployed *functions.Funct
 	}
 	return handlers.New(handlers.Config{
 		Store: c.store, Dir: filepath.Join(config.Dir, "handlers"), Logs: groups.Append, Endpoint: c.url, Environ: config.Environ,
-		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys.environment, Logger: config.Logger, Now: config.Now,
+		Env: config.HandlerEnv, Refusal: refusal, Network: c.network, ProcessEnv: c.processEnv, Deployed: deployed, Functions: named, Sandbox: confined, Files: c.trust.Files(), Credentials: keys.environment, Targets: types.Schema, Logger: config.Logger, Now: config.Now,
 	}), nil
 }
 
@@ -437,14 +438,6 @@ func (c *CloudFormation) notSandboxed() string {
 func (c *CloudFormation) limits() string {
 	settings, _ := c.config.sandbox() // Open has checked them
 	return settings.Mode.Limits()
-}
-
-// warning is what the person at the console should know about handlers.
-func (c *CloudFormation) warning() string {
-	if missing := c.notSandboxed(); missing != "" {
-		return missing + "; " + c.limits()
-	}
-	return c.limits()
 }
 
 // alwaysMounted is what handlers see beside Config.Mounts. Tests set it.

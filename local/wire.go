@@ -65,7 +65,8 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	if !config.RunLambda {
 		allowed = nil
 	}
-	pool, err := c.newPool(groups, allowed, keys)
+	types := &operation.Catalog{}
+	pool, err := c.newPool(groups, allowed, keys, types)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,6 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	tokens := operation.NewTokens(operation.TokensConfig{Store: c.store, Now: now})
 
 	// The registry, with the operations that its tests and all below consist of.
-	types := &operation.Catalog{}
 	operations := operation.New(operation.Config{
 		Store: c.store, Types: types, Prepare: stack.Prepare(c.services.Resolve), Places: map[string]operation.Places{registry.TestOwner: {}},
 		Around: config.around(), TimeScale: scale, Logger: logger, Now: now,
@@ -85,9 +85,9 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	shelf := simulate.New(simulate.Config{Store: c.store, Patterns: config.Simulate, Served: served, Now: now})
 	c.shelf = shelf
 	var delegates *delegate.Delegates // below: it passes on to types of engines
-	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of}
+	managed := &hook.ManagedHooks{Store: c.store, Guard: hook.Guard{Program: config.guardProgram, Object: objects.rules, Environ: []string{"LANG=C.UTF-8"}}, Credentials: keys.of, Targets: types.Schema}
 	extensions := registry.New(registry.Config{
-		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: c.services.Resolve, Credentials: keys.of, Deliver: objects.deliver,
+		Store: c.store, Fetch: objects.fetch, Functions: registered{pool}, Resolve: c.services.Resolve, Credentials: keys.of, Deliver: objects.deliver, Targets: types.Schema,
 		Imported: shelf, Delegated: func(typeName string) string { return delegates.Mark(typeName) }, ManagedHooks: managed, Operations: operations, Logger: logger, Now: now,
 	})
 
@@ -155,7 +155,7 @@ func (c *CloudFormation) wire(ctx context.Context, key []byte, verifier *awswire
 	home := awswire.Place{Account: config.Account, Region: config.Region}
 	c.console = console.New(console.Config{
 		Registry: extensions, Stacks: stacks, Refactors: refactors, Requests: requests, Hooks: hooks, StackSets: sets, Calls: pool, Logs: groups, Places: places{extensions, stacks, sets}.all,
-		Default: home, Version: config.Version, Docs: config.Docs, Warning: c.warning(), Now: now, Logger: logger,
+		Default: home, Version: config.Version, Docs: config.Docs, Warning: c.notSandboxed(), Now: now, Logger: logger,
 		FormKey: seal.Derive(key, "forms of the console"), SignIn: verifier != nil, TimeScale: scale,
 	})
 	c.atEnd(closing(c.store.StopWork))

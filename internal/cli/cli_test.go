@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"aws":      awsCommand(),
 			"local":    localCloudFormation,
 			"upload":   upload,
+			"policy":   policy,
 		},
 	})
 }

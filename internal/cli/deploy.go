@@ -54,8 +54,9 @@ that were changed outside of the stack. --import-existing-resources imports reso
 whose names are already in use, instead of failing. Both use a change set.
 
 --on-failure DELETE deletes a new stack that fails; an update that fails is rolled back. --policy and
---protect change a stack that exists together with its update, which follows the new policy, or if there is
-nothing to update. They change nothing if the update is refused, and stay if it fails later.
+--protect change a stack that exists together with its update, or if there is nothing to update. The update
+follows the new policy; the first policy of a stack is set once the update has begun. They change nothing if
+the update is refused, and stay if it fails later.
 
 --policy-out FILE writes the IAM policy that the changes need, before they are made; with --plan, that is
 all. It is for the caller, or for the role of the stack if it has one. See "cfn stack permissions".
@@ -346,34 +347,66 @@ func (c *app) deployError(ctx context.Context, opts *deployOptions, d *deploymen
 		}
 		return withHint(&downstreamError{errors.New(text)}, "run cfn template check %s to see all problems", shellQuote(d.file))
 	}
+	if m := unknownParameters.FindStringSubmatch(explained.Text); m != nil && d.graph != nil {
+		return withHint(&downstreamError{fmt.Errorf("%s has no parameter %s", d.file, m[1])}, "%s", d.parameterHint(m[1]))
+	}
 	if place := d.graph.PlaceIn(explained.Text); place != "" {
 		c.notef("%s: the service rejected this resource\n", place)
 	}
 	if m := unknownTypes.FindStringSubmatch(explained.Text); m != nil && d.remote.Local {
-		if hint := c.unknownTypeHint(ctx, d, strings.Split(m[1], ", ")); hint != "" {
+		if hint := c.unknownTypeHint(ctx, d.remote, strings.Split(m[1], ", ")...); hint != "" {
 			return withHint(&downstreamError{errors.New(explained.Text)}, "%s", hint)
 		}
 	}
 	return c.serviceError(err)
 }
 
+// typeError explains an error of a request about a type. If the type is unknown, the hint is the nearest name.
+func (c *app) typeError(ctx context.Context, r *submit.Remote, name string, err error) error {
+	if submit.Explain(err).Code == "TypeNotFoundException" && r.Local {
+		if found, suggestErr := r.Suggest(ctx, name); suggestErr == nil && (found.Near != "" && found.Near != name || len(found.Regions) > 0) {
+			return withHint(c.serviceError(err), "%s", c.unknownTypeHint(ctx, r, name))
+		}
+	}
+	return c.serviceError(err)
+}
+
+// parameterHint is what to pass instead of parameters that the template does not have, in a list.
+func (d *deployment) parameterHint(unknown string) string {
+	var known []string
+	for _, p := range d.graph.Parameters {
+		known = append(known, p.Name)
+	}
+	for _, name := range strings.Split(unknown, ", ") {
+		if hint := words.DidYouMean(name, known); hint != "" {
+			return hint
+		}
+	}
+	if len(known) == 0 {
+		return "the template has no parameters: leave it out"
+	}
+	return "the parameters are " + words.Cut(strings.Join(known, ", "), 1000)
+}
+
+var unknownParameters = lazyregexp.New(`^\w+: ValidationError: Parameters: \[([^\]]+)\] do not exist in the template`)
+
 var unknownTypes = lazyregexp.New(`Unrecognized resource types: \[([^\]]+)\]`)
 
 // unknownTypeHint is what to do about the first of the types that a local server does not know.
-func (c *app) unknownTypeHint(ctx context.Context, d *deployment, names []string) string {
+func (c *app) unknownTypeHint(ctx context.Context, r *submit.Remote, names ...string) string {
 	hint := ""
 	for _, name := range names {
 		which := ""
 		if len(names) > 1 {
 			which = name + ": "
 		}
-		found, err := d.remote.Suggest(ctx, name)
+		found, err := r.Suggest(ctx, name)
 		switch {
 		case err != nil:
 			c.logger.Debug("cannot look for similar types", "error", err)
 		case len(found.Regions) > 0:
 			return fmt.Sprintf("%s is registered in %s, not in %s: pass --region %s, or register it here: cfn submit --region %s",
-				name, strings.Join(found.Regions, ", "), d.remote.Region, found.Regions[0], d.remote.Region)
+				name, strings.Join(found.Regions, ", "), r.Region, found.Regions[0], r.Region)
 		case found.Near != "":
 			return fmt.Sprintf("%sdid you mean %q?", which, found.Near)
 		case hint == "" && found.Hint != "":

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 
@@ -126,19 +125,12 @@ func (c *app) readStackPolicy(file string) (*string, error) {
 }
 
 // guardStack sets the policy and the termination protection of a stack that exists, around the request that begins its update.
-// The update follows the new policy. If it does not begin, both are as before.
+// If it does not begin, both are as before.
 func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, id string, begin func() error) error {
 	if d.existing == nil {
 		return begin()
 	}
-	restore, err := c.replacePolicy(ctx, d, id)
-	if err != nil {
-		return c.serviceError(err)
-	}
-	if err := begin(); err != nil {
-		if restoreErr := restore(); restoreErr != nil {
-			c.notef("warning: the stack policy of %s was changed: %v\n", d.name, c.serviceError(restoreErr))
-		}
+	if err := c.withPolicy(ctx, d, id, begin); err != nil {
 		return err
 	}
 	if on := o.protect.value; on != nil {
@@ -149,25 +141,38 @@ func (c *app) guardStack(ctx context.Context, o *deployOptions, d *deployment, i
 	return nil
 }
 
-// noPolicy allows what a stack without a policy allows: the service cannot delete a policy.
-const noPolicy = `{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}`
-
-// replacePolicy sets the policy of a stack. The function that it returns sets the previous one again.
-func (c *app) replacePolicy(ctx context.Context, d *deployment, id string) (restore func() error, err error) {
+// withPolicy sets the policy of a stack before the request that begins its update, which then follows it, and the previous one
+// again if the update does not begin. The first policy is set after the request: the service cannot delete a policy.
+func (c *app) withPolicy(ctx context.Context, d *deployment, id string, begin func() error) error {
 	if d.policy == nil {
-		return func() error { return nil }, nil
+		return begin()
 	}
 	client := d.remote.CloudFormation()
-	before, err := client.GetStackPolicy(ctx, &cloudformation.GetStackPolicyInput{StackName: &id})
+	found, err := client.GetStackPolicy(ctx, &cloudformation.GetStackPolicyInput{StackName: &id})
 	if err != nil {
-		return nil, err
+		return c.serviceError(err)
 	}
+	before := aws.ToString(found.StackPolicyBody)
 	set := func(ctx context.Context, policy string) error {
-		_, err := client.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{StackName: &id, StackPolicyBody: &policy})
+		if _, err := client.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{StackName: &id, StackPolicyBody: &policy}); err != nil {
+			return c.serviceError(err)
+		}
+		return nil
+	}
+	if before == "" {
+		if err := begin(); err != nil {
+			return err
+		}
+		return set(ctx, *d.policy)
+	}
+	if err := set(ctx, *d.policy); err != nil {
 		return err
 	}
-	restore = func() error {
-		return set(context.WithoutCancel(ctx), cmp.Or(aws.ToString(before.StackPolicyBody), noPolicy))
+	if err := begin(); err != nil {
+		if restoreErr := set(context.WithoutCancel(ctx), before); restoreErr != nil {
+			c.notef("warning: the stack policy of %s was changed: %v\n", d.name, restoreErr)
+		}
+		return err
 	}
-	return restore, set(ctx, *d.policy)
+	return nil
 }

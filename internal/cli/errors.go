@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -127,20 +128,27 @@ func (c *app) show(cmd *cobra.Command, err error, args []string) int {
 		if path := c.logPath(); path != "" {
 			c.notef("Details are in %s.\n", path)
 		}
-		c.showJSON(failed, hint, exitDownstream)
+		c.showJSON(failed.Error(), hint, exitDownstream)
 		return exitDownstream
 	case errors.As(err, &invalid):
 		c.showProblems(invalid.Problems)
 		c.hint(hint)
 		return exitFailure
 	}
-	c.notef("error: %s\n", err)
+	text := err.Error()
 	var function *lambda.FunctionError
-	if errors.As(err, &function) && function.Init && len(function.StackTrace) > 0 {
+	atStart := errors.As(err, &function) && function.Init
+	if atStart {
+		var instead string
+		text, instead = startFailure(text, function)
+		hint = cmp.Or(hint, instead)
+	}
+	c.notef("error: %s\n", text)
+	if atStart && len(function.StackTrace) > 0 {
 		c.notef("%s\n", function.Trace())
 	}
 	c.hint(hint)
-	c.showJSON(err, hint, exitFailure)
+	c.showJSON(text, hint, exitFailure)
 	return exitFailure
 }
 
@@ -162,7 +170,7 @@ func (c *app) showProblems(problems diag.List) {
 }
 
 // showJSON prints an error as JSON, for scripts that requested JSON.
-func (c *app) showJSON(err error, hint string, code int) {
+func (c *app) showJSON(message, hint string, code int) {
 	if c.format != "json" || c.out.some {
 		return
 	}
@@ -173,7 +181,7 @@ func (c *app) showJSON(err error, hint string, code int) {
 	}
 	_ = c.printJSON(struct {
 		Error failure `json:"error"`
-	}{failure{err.Error(), hint, code}}) // see printf
+	}{failure{message, hint, code}}) // see printf
 }
 
 func (c *app) hint(text string) {

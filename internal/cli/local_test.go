@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,4 +57,25 @@ func upload(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	_, err = client.PutObject(context.Background(), &s3.PutObjectInput{Bucket: &args[1], Key: &args[2], Body: strings.NewReader(ts.ReadFile(args[0]))})
 	ts.Check(err)
+}
+
+// policy is the command "policy" of scripts: it checks that a stack of the local CloudFormation has the policy of a file, or with
+// "!" that it has none.
+func policy(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 && !neg || len(args) != 1 && neg {
+		ts.Fatalf("usage: policy STACK FILE, or ! policy STACK")
+	}
+	client := cloudformation.New(cloudformation.Options{
+		BaseEndpoint: aws.String("http://" + ts.Getenv("LOCAL")), Region: "eu-west-1", HTTPClient: http.DefaultClient,
+		Credentials: credentials.NewStaticCredentialsProvider(ts.Getenv("AWS_ACCESS_KEY_ID"), ts.Getenv("AWS_SECRET_ACCESS_KEY"), ""),
+	})
+	found, err := client.GetStackPolicy(context.Background(), &cloudformation.GetStackPolicyInput{StackName: &args[0]})
+	ts.Check(err)
+	want := ""
+	if !neg {
+		want = ts.ReadFile(args[1])
+	}
+	if got := aws.ToString(found.StackPolicyBody); got != want {
+		ts.Fatalf("the policy of %s is %q, want %q", args[0], got, want)
+	}
 }

@@ -45,7 +45,7 @@ event is one line: {"time", "stream", "message"}.`,
 			if group == "" {
 				var told bool
 				if q.Groups, told, err = r.LogGroupsOf(cmd.Context(), ref, handlers.DefaultLogGroup); err != nil {
-					return c.serviceError(err)
+					return c.typeError(cmd.Context(), r, ref.Name, err)
 				}
 				if !told {
 					q.Reading = func(group string) { c.notef("the type has no registered log group; reading %s\n", group) }

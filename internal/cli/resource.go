@@ -71,6 +71,9 @@ func newResourceCreate(c *app, opts *remoteOptions) *cobra.Command {
 			return err
 		}
 		event, err := r.CreateResource(ctx, args[0], state)
+		if err != nil {
+			return c.typeError(ctx, r, args[0], err)
+		}
 		return c.resourceRequest(ctx, r, opts, event, err, noWait)
 	})
 	cmd.Long = `Create a resource and wait until it exists. --properties is a JSON or YAML file with its properties, or
@@ -85,8 +88,12 @@ func newResourceCreate(c *app, opts *remoteOptions) *cobra.Command {
 func newResourceGet(c *app, opts *remoteOptions) *cobra.Command {
 	cmd := c.resourceCommand(opts, "get", "Print the properties of a resource", []string{"TYPE", "IDENTIFIER"}, func(ctx context.Context, r *submit.Remote, args []string) error {
 		found, err := r.Resource(ctx, args[0], args[1])
+		if err != nil && submit.Explain(err).Code == "ResourceNotFoundException" {
+			c.logger.Debug("The service failed", "error", err)
+			return withHint(&downstreamError{fmt.Errorf("%s %s does not exist in %s", args[0], args[1], r.Region)}, "run cfn resource list %s%s", args[0], opts.again(r.Region))
+		}
 		if err != nil {
-			return c.serviceError(err)
+			return c.typeError(ctx, r, args[0], err)
 		}
 		return c.printJSON(json.RawMessage(aws.ToString(found.Properties)))
 	})
@@ -118,7 +125,7 @@ func (c *app) listResources(ctx context.Context, r *submit.Remote, typeName, mod
 	found := []foundResource{}
 	for d, err := range r.Resources(ctx, typeName, model) {
 		if err != nil {
-			return c.serviceError(err)
+			return c.typeError(ctx, r, typeName, err)
 		}
 		found = append(found, foundResource{aws.ToString(d.Identifier), json.RawMessage(aws.ToString(d.Properties))})
 	}

@@ -300,7 +300,6 @@ func (c *app) serve(ctx context.Context, config local.ServerConfig) error {
 			c.printf("  functions %s\n", server.LambdaURL())
 		}
 		c.printf("  data      %s\n", kept)
-		c.printf("  limits    %s\n", server.Limits())
 		if config.TimeScale > 1 {
 			c.printf("  delays    divided by %g\n", config.TimeScale)
 		}

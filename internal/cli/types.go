@@ -186,7 +186,7 @@ func newTypesDescribe(c *app, opts *typesOptions) *cobra.Command {
 			ref.PublicVersion = publicVersion
 			out, err := r.Describe(cmd.Context(), ref, version)
 			if err != nil {
-				return c.serviceError(err)
+				return c.typeError(cmd.Context(), r, ref.Name, err)
 			}
 			return c.showType(out, schemaOnly)
 		},
@@ -291,7 +291,7 @@ func newTypesVersions(c *app, opts *typesOptions) *cobra.Command {
 
 func (c *app) listVersions(ctx context.Context, r *submit.Remote, ref *submit.Reference, status types.DeprecatedStatus) error {
 	if err := r.Find(ctx, ref); err != nil {
-		return c.serviceError(err)
+		return c.typeError(ctx, r, ref.Name, err)
 	}
 	type version struct {
 		ID      string    `json:"versionId"`

@@ -307,7 +307,7 @@ func (c *app) configure(ctx context.Context, opts *typesOptions, args []string, 
 		return err
 	}
 	if err := r.Find(ctx, ref); err != nil {
-		return c.serviceError(err)
+		return c.typeError(ctx, r, ref.Name, err)
 	}
 	if ref.Kind == types.RegistryTypeHook && !wrapsHook(value) {
 		return withHint(fmt.Errorf("the configuration of the hook %s has no object CloudFormationConfiguration.HookConfiguration", ref.Name),
@@ -504,7 +504,7 @@ func (c *app) deregister(ctx context.Context, opts *typesOptions, args []string,
 		return err
 	}
 	if err := r.Find(ctx, ref); err != nil {
-		return c.serviceError(err)
+		return c.typeError(ctx, r, ref.Name, err)
 	}
 	if all {
 		if !yes {

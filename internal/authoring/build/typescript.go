@@ -262,8 +262,14 @@ func typeScriptAdvice(output []byte) string {
 	if withoutSDK.Match(output) {
 		return "the official library needs version 2 of aws-sdk: npm install aws-sdk@2"
 	}
+	if m := withoutModule.FindSubmatch(output); m != nil {
+		return fmt.Sprintf("install the package: npm install %s", m[1])
+	}
 	return ""
 }
+
+// withoutModule matches what tsc prints if a source of the project imports a package that is not installed.
+var withoutModule = lazyregexp.New(`(?m)^[^.\n][^(\n]*\(\d+,\d+\): error TS2307: Cannot find module '((?:@[\w.-]+/)?[\w-][\w.-]*)`)
 
 // compileError matches the first line of each error of tsc, with its file.
 var compileError = lazyregexp.New(`(?m)^(\S[^(\n]*)\(\d+,\d+\): error TS\d+`)

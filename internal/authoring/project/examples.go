@@ -112,7 +112,7 @@ func (p *Project) CheckExamples(s *schema.Schema) (diag.List, error) {
 		}
 		stale := diag.Problem{
 			ID: "project/example-stale", Severity: diag.Warning,
-			Hint: "fix the file, or delete it if you do not use it; cfn generate only updates example inputs that were not edited",
+			Hint: "run cfn generate, which updates example inputs that nobody edited; fix others, or delete them",
 		}
 		root, faults := document.ParseJSON(p.Name(name), data, document.Limits{})
 		if faults.HasErrors() {

@@ -20,7 +20,7 @@ func TestParseSettings(t *testing.T) {
 		{"hook", `{"artifact_type": "HOOK", "typeName": "Aa::Bb::Cc", "canarySettings": 5, ` + rest, ""},
 		{"module", `{"artifact_type": "MODULE", "typeName": "Aa::Bb::Cc::MODULE", "settings": {"protocolVersion": "1.0.0"}}`, ""},
 		{"unknown keys", `{"contractSettings": {}, "typeName": "Aa::Bb::Cc", ` + rest, ""},
-		{"empty file", ``, "f:1:1: error: the document ends where a value should be [document/syntax]"},
+		{"empty file", ``, "f:1:1: error: the document is empty [document/syntax]"},
 		{"list", `[]`, "f:1:1: error: the settings are of type array, not a JSON object [project/wrong-type]"},
 		{"kind in lower case", `{"artifact_type": "hook", "typeName": "Aa::Bb::Cc", ` + rest, "f:1:19: error: artifact_type is not a kind of extension [project/artifact-type]"},
 		{"kind is null", `{"artifact_type": null, "typeName": "Aa::Bb::Cc", ` + rest, "f:1:19: error: artifact_type is not a kind of extension [project/artifact-type]"},

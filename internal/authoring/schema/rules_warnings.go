@@ -279,7 +279,7 @@ func patternsPortable(in *inspection) {
 	check := func(at diag.Range, pointer document.Pointer, text string) {
 		p := in.refs.pattern(text)
 		if p.err != nil {
-			in.report(at, pointer, fmt.Sprintf("the pattern cannot be compiled: %s", diag.Cut(p.reason())), "cfn does not check values against it")
+			in.report(at, pointer, fmt.Sprintf("the pattern %q is not a regular expression: %s", diag.Cut(text), diag.Cut(p.reason())), "fix it: values are not checked against it, and the registry may refuse the schema")
 			return
 		}
 		if reason, hint := notPortable(text); reason != "" {

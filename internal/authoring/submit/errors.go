@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -38,6 +40,8 @@ var remedies = []struct {
 	{[]string{"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"},
 		"the bucket is in another region: name one of the region in which the extension is registered"},
 	{[]string{"NoSuchBucket"}, "create the bucket first, or leave --s3-bucket out"},
+	{[]string{"InvalidAction", "UnknownOperationException"},
+		"what answers there does not know this request: cfn env prints whether it is cfn serve, and --endpoint-url names another one"},
 	{[]string{"TypeNotFoundException"}, "cfn types list shows the types of the account in this region, and cfn types versions the versions of one; another kind is named with --type, another region with --region"},
 	{[]string{"TokenAlreadyExistsException"}, "try again: the next request gets a token of its own"},
 }
@@ -50,7 +54,11 @@ const maxMessage = 16 << 10
 func Explain(err error) Explanation {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		return Explanation{Text: plain(err)}
+		out := Explanation{Text: plain(err)}
+		if unlikeAWS(err) != "" {
+			out.Hint = "start cfn serve at a free address, and set AWS_ENDPOINT_URL to it: cfn serve --address 127.0.0.1:0 prints how"
+		}
+		return out
 	}
 	out := Explanation{Code: api.ErrorCode()}
 	parts := []string{out.Code}
@@ -78,6 +86,22 @@ func Explain(err error) Explanation {
 	return out
 }
 
+// unlikeAWS is the URL of a server that answered with something else than an answer of the service, "" if none did.
+func unlikeAWS(err error) string {
+	var response *awshttp.ResponseError
+	var undecoded *smithy.DeserializationError
+	var network net.Error
+	if !errors.As(err, &response) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) ||
+		!errors.As(err, &undecoded) && !strings.Contains(err.Error(), "error while deserializing xml error response") {
+		return ""
+	}
+	if response.Response == nil || response.Response.Response == nil || response.Response.Request == nil {
+		return ""
+	}
+	u := response.Response.Request.URL
+	return u.Scheme + "://" + u.Host
+}
+
 // plain is the text of an error without the SDK's description of its attempts.
 func plain(err error) string {
 	var operation *smithy.OperationError
@@ -87,6 +111,9 @@ func plain(err error) string {
 	var answer *invoke.AnswerError
 	if errors.As(err, &answer) {
 		return operation.Operation() + ": " + answer.Error()
+	}
+	if origin := unlikeAWS(err); origin != "" {
+		return operation.Operation() + ": what answers at " + origin + " is neither AWS nor cfn serve"
 	}
 	cause := operation.Err
 	for {

@@ -3,6 +3,9 @@ package submit
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -345,6 +348,35 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	for _, elsewhere := range []string{"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_CLOUDFORMATION=https://cloudformation.eu-west-1.amazonaws.com"} {
 		if _, err := openWith(t, a, "FORMWORK_ENDPOINT=http://127.0.0.1:4566", elsewhere); !errors.As(err, &refusal) {
 			t.Errorf("%s: %v", elsewhere, err)
+		}
+	}
+}
+
+// TestServerUnlikeAWS: whatever else answers at the endpoint is named, and not the fault of a parser.
+func TestServerUnlikeAWS(t *testing.T) {
+	a := fixtures.NewAWS(t)
+	for name, test := range map[string]struct {
+		status int
+		body   string
+	}{
+		"a page":             {http.StatusOK, "<html><head><meta></head></html>"},
+		"an error in a page": {http.StatusNotImplemented, "<html><head><meta></head></html>"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			_, _ = io.WriteString(w, test.body)
+		}))
+		defer server.Close()
+		r := open(t, a, "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
+		_, err := r.Stack(t.Context(), "site")
+		found := Explain(err)
+		if want := "DescribeStacks: what answers at " + server.URL + " is neither AWS nor cfn serve"; found.Text != want || !strings.Contains(found.Hint, "cfn serve --address 127.0.0.1:0") {
+			t.Errorf("%s: %+v of %v", name, found, err)
+		}
+		for _, err := range r.Resources(t.Context(), "Acme::Site::Page", "") {
+			if found := Explain(err); !strings.HasSuffix(found.Text, " is neither AWS nor cfn serve") {
+				t.Errorf("%s: %+v of %v", name, found, err)
+			}
 		}
 	}
 }

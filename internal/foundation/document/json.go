@@ -160,7 +160,11 @@ func (p *parser) value(depth int) (*Value, bool) {
 	case c == '-' || c >= '0' && c <= '9':
 		return p.number()
 	case p.pos >= len(p.data):
-		p.syntax("the document ends where a value should be", "")
+		if depth == 0 {
+			p.syntax("the document is empty", "")
+		} else {
+			p.syntax("the document ends where a value should be", "")
+		}
 		return nil, false
 	}
 	return p.word()

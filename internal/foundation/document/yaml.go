@@ -162,7 +162,7 @@ func (c *yamlReader) load() *yaml.Node {
 	switch err := loader.Load(&first); {
 	case errors.Is(err, io.EOF):
 		end := len(c.text.data)
-		c.add("syntax", diag.Error, c.between(end, end), "the document ends where a value should be", "")
+		c.add("syntax", diag.Error, c.between(end, end), "the document is empty", "")
 		return nil
 	case err != nil:
 		c.syntax(err)

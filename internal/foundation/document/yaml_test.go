@@ -143,7 +143,7 @@ func TestParseYAMLProblems(t *testing.T) {
 		{"merge of no mapping", "<<: [1]", "f:1:1: document/merge: << merges mappings, not a value of type number"},
 		{"two documents", "a: b\n---\nc: d\n", "f:2:1: document/several-documents: a second document starts here; a file can contain only one"},
 		{"a faulty second document", "a: b\n---\n[", `f:3:2: document/syntax: a value is missing here`},
-		{"nothing", "# nothing\n", "f:2:1: document/syntax: the document ends where a value should be"},
+		{"nothing", "# nothing\n", "f:2:1: document/syntax: the document is empty"},
 		{"tab", "a:\n\tb: c\n", "f:2:1: document/syntax: the indentation contains a tab"},
 		{"tab in a text", "a: |\n  b\n\tc\n", "f:3:1: document/syntax: the indentation contains a tab"},
 		{"at sign", "a: @b\n", "f:1:4: document/syntax: a value cannot start with this character"},

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -152,7 +153,7 @@ func checkFailed(action invoke.Action, e *invoke.Event) *Violation {
 	case e.Models != nil:
 		return violated(clauseFailed, "%s answered FAILED with resourceModels", action)
 	case e.Message == "" && e.Raised != "":
-		return violated(clauseMessage, "%s %s", action, e.Raised)
+		return violated(clauseAnswer, "%s %s", action, strings.TrimSuffix(e.Raised, "."))
 	case e.Message == "":
 		return violated(clauseMessage, "%s answered FAILED %s without a message", action, e.ErrorCode)
 	}

@@ -49,5 +49,5 @@ func (c *clock) late(call *invoke.Call) error {
 	if c.limit == 0 || call.Event.Terminal() || c.run.cfg.Now().Sub(c.start)+c.saved+call.Delay <= c.limit {
 		return nil
 	}
-	return &invoke.TimeoutError{Action: c.action, Call: call.Index + 1, Operation: true, Limit: c.limit}
+	return &invoke.TimeoutError{Action: c.action, Call: call.Index + 1, Operation: true, Limit: c.limit, Delay: call.Delay}
 }

@@ -164,7 +164,7 @@ var mutants = []mutant{
 	{name: "progress with code", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "IN_PROGRESS with the error code NotStabilized", clause: clauseProgress},
 	{name: "progress with models", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "IN_PROGRESS with resourceModels", clause: clauseProgress},
 	{name: "progress without callback", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "negative callbackDelaySeconds", clause: clauseAnswer},
-	{name: "never ends", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "not finished within 2h0m0s", clause: clauseStabilize},
+	{name: "never ends", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "not finished after 2h (", clause: clauseStabilize},
 	{name: "hang", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "no answer from the handler within 8m0s", clause: clauseAnswer},
 	{name: "slow", id: "handler_create.py::contract_create_read", outcome: Failed, message: "no answer from the handler within 4m0s", clause: clauseAnswer},
 	{name: "crash", id: "handler_create.py::contract_create_delete", outcome: Failed, message: "exit status 2", clause: clauseAnswer},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -232,7 +233,7 @@ func (r *run) fails(ctx context.Context, req invoke.Request, code invoke.Code, c
 // ending is how a handler ended: with an event, or with an exception that it did not catch.
 func (r *run) ending(e *invoke.Event) string {
 	if e.Raised != "" {
-		return e.Raised
+		return strings.TrimSuffix(e.Raised, ".")
 	}
 	return "ended with " + r.describe(e)
 }
@@ -244,7 +245,7 @@ func (r *run) describe(e *invoke.Event) string {
 		text += " " + string(e.ErrorCode)
 	}
 	if e.Message != "" {
-		text += ": " + r.redactor.Text(e.Message)
+		text += ": " + strings.TrimSuffix(r.redactor.Text(e.Message), ".")
 	}
 	return text
 }

@@ -245,7 +245,7 @@ func TestGolden(t *testing.T) {
 // TestLoad: what is wrong with a file is reported with its place, all in one run.
 func TestLoad(t *testing.T) {
 	for _, test := range []struct{ name, suite, want string }{
-		{"empty", "", "the document ends where a value should be"},
+		{"empty", "", "the document is empty"},
 		{"no version", "template: a\nsteps: [{deploy: {}}]", "stacktest is missing in a file of stack tests"},
 		{"version", "stacktest: 2\ntemplate: a\nsteps: [{deploy: {}}]", `shop.stacktest.yaml:1:12: error: the version of the format is "2"`},
 		{"unknown key", head + "stepps: []", `4:1: error: a file of stack tests has no key "stepps"`},

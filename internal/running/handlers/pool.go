@@ -14,12 +14,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/cfnlog"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
+	"github.com/formwork-dev/formwork/internal/services/awswire"
 	"github.com/formwork-dev/formwork/internal/services/functions"
 )
 
@@ -51,6 +53,10 @@ type Config struct {
 	// with new ones when it is called again. Nil means the account as the access key, which is
 	// how callers of a server without keys set their account, and dummies for the rest.
 	Credentials func(context.Context, bundle.Spec) (aws.Credentials, error)
+
+	// Targets returns the schema of a type that a hook is called for and whose schema is not in its package, nil if there is
+	// none: which values are secrets there. With nil all values of such targets are.
+	Targets func(ctx context.Context, place awswire.Place, typeName string) *schema.Schema
 
 	// Sandbox is what handlers see of this machine. The zero value is no sandbox.
 	Sandbox sandbox.Settings
@@ -393,6 +399,20 @@ func (p *Pool) Running() int {
 	return len(p.entries) + len(p.leaving)
 }
 
+// targets finds the schemas of what a hook is called for: in its package, else those of the server.
+func (p *Pool) targets(spec bundle.Spec, code *bundle.Code) func(name string) *schema.Schema {
+	byName := map[string]*schema.Schema{}
+	for _, target := range code.Targets {
+		byName[target.TypeName.Value] = target
+	}
+	return func(name string) *schema.Schema {
+		if found := byName[name]; found != nil || p.config.Targets == nil {
+			return found
+		}
+		return p.config.Targets(p.life, spec.Place, name)
+	}
+}
+
 // release ends a use.
 func (p *Pool) release(e *entry) {
 	p.mu.Lock()
@@ -463,7 +483,7 @@ func (p *Pool) prepare(ctx context.Context, e *entry) error {
 	if credentials.CanExpire { // others are dummies, and words of any text
 		e.expires, own.credentials = credentials.Expires, []string{credentials.SecretAccessKey, credentials.SessionToken}
 	}
-	e.secrets = newSecrets(code.Schema, code.Targets, own)
+	e.secrets = newSecrets(code.Schema, p.targets(spec, code), own)
 	if n := p.functions[spec.TypeName]; spec.Kind == FunctionKind && n.URL != "" {
 		e.function = p.remote(n, spec, e.secrets, credentials)
 		return nil

@@ -29,12 +29,8 @@ type secrets struct {
 // ownSecrets are those that a handler has from the start.
 type ownSecrets struct{ credentials, environment []string }
 
-func newSecrets(s *schema.Schema, targets []*schema.Schema, own ownSecrets) *secrets {
-	byName := map[string]*schema.Schema{}
-	for _, target := range targets {
-		byName[target.TypeName.Value] = target
-	}
-	hide := &secrets{own: own, config: invoke.RedactorConfig{Schema: s, Targets: func(name string) *schema.Schema { return byName[name] }}}
+func newSecrets(s *schema.Schema, targets func(name string) *schema.Schema, own ownSecrets) *secrets {
+	hide := &secrets{own: own, config: invoke.RedactorConfig{Schema: s, Targets: targets}}
 	hide.rotate()
 	return hide
 }

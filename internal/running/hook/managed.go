@@ -30,6 +30,9 @@ type ManagedHooks struct {
 	Functions   lambda.Functions // of Lambda Hooks
 	Guard       Guard
 	Credentials func(caller awswire.Caller, role string) invoke.Source // nil sends dummies
+
+	// Targets returns the schema of a type that a hook is called for, nil if it has none: which values are secrets there.
+	Targets func(ctx context.Context, place awswire.Place, typeName string) *schema.Schema
 }
 
 // A Managed is one of them.
@@ -84,7 +87,9 @@ func (l *ManagedHooks) Ready(ctx context.Context, caller awswire.Caller, name, _
 		return nil, false, err
 	}
 	out := &Ready{TypeName: name}
-	out.Config = invoke.Config{Region: caller.Region, AccountID: caller.Account, Redactor: invoke.NewRedactor(nil)}
+	out.Config = invoke.Config{Region: caller.Region, AccountID: caller.Account, Redactor: invoke.RedactorConfig{Targets: func(name string) *schema.Schema {
+		return l.Targets(ctx, caller.Place, name)
+	}}.New()}
 	if row.Kind == GuardHook {
 		out.Whole = true
 		out.Config.Function, err = l.Guard.function(caller, row.Rules)

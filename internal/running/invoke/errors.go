@@ -3,7 +3,10 @@ package invoke
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // ErrReinvokeLimit reports that the operation was still in progress after as many calls as
@@ -19,6 +22,9 @@ type CallError struct {
 }
 
 func (e *CallError) Error() string {
+	if threwNoError(e.Err) {
+		return fmt.Sprintf("%s threw a value that is not an Error, which the library for TypeScript cannot report: use throw new Error(…), or an exception of its module exceptions", e.Action)
+	}
 	return fmt.Sprintf("%s, call %d: no answer from the handler: %s", e.Action, e.Call, e.Err)
 }
 
@@ -49,13 +55,29 @@ type TimeoutError struct {
 	Call      int  // from 1: the call that was running, or the last that had run
 	Operation bool // the whole operation; otherwise this call
 	Limit     time.Duration
+	Delay     time.Duration // that the handler asked for before its next call; 0 if it was not that which takes too long
 }
 
 func (e *TimeoutError) Error() string {
 	if e.Operation {
-		return fmt.Sprintf("%s: not finished within %s after %d calls; timeoutInMinutes of the handler in the schema sets this limit", e.Action, e.Limit, e.Call)
+		text := fmt.Sprintf("%s: not finished after %s (%s); timeoutInMinutes of the handler in the schema sets this limit", e.Action, shortest(e.Limit), words.Count(e.Call, "call"))
+		if e.Delay > 0 {
+			text += ", and the handler asked for the next call in " + shortest(e.Delay)
+		}
+		return text
 	}
 	return fmt.Sprintf("%s, call %d: no answer from the handler within %s", e.Action, e.Call, e.Limit)
+}
+
+// shortest is a duration without units that are zero at its end: "2h".
+func shortest(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // Timeout makes the error one in the sense of net.Error.

@@ -376,14 +376,14 @@ func TestRunErrors(t *testing.T) {
 			want: "LIST, call 1: no answer from the handler within 30s", is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 30 * time.Second},
 		{name: "operation too long", action: Create, f: func(context.Context, map[string]any) (string, error) {
 			return `{"status":"IN_PROGRESS","callbackDelaySeconds":3500,"resourceModel":{"Id":"1"}}`, nil
-		}, want: "CREATE: not finished within 3h0m0s after 4 calls", last: true, is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 3 * 3500 * time.Second},
+		}, want: "CREATE: not finished after 3h (4 calls); timeoutInMinutes of the handler in the schema sets this limit, and the handler asked for the next call in 58m20s", last: true, is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 3 * 3500 * time.Second},
 		{name: "operation over during a call", action: Create, cfg: Config{Timeout: 90 * time.Second, CallTimeout: -1}, last: true, f: func(ctx context.Context, r map[string]any) (string, error) {
 			if at(r, "requestData", "resourceProperties", "Id") == nil {
 				return progress, nil
 			}
 			<-ctx.Done()
 			return "", errors.New("killed")
-		}, want: "not finished within 1m30s after 2 calls", is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 90 * time.Second},
+		}, want: "not finished after 1m30s (2 calls)", is: func(err error) bool { return errors.As(err, new(*TimeoutError)) }, waited: 90 * time.Second},
 		{name: "AfterCall", action: Create, cfg: Config{AfterCall: func(*Call) error { return crash }}, last: true, f: func(context.Context, map[string]any) (string, error) { return progress, nil },
 			want: "exit status 2", is: func(err error) bool { return errors.Is(err, crash) && !errors.As(err, new(*CallError)) }},
 		{name: "no such action", action: "EXPLODE", want: `unknown action "EXPLODE"`, is: func(error) bool { return true }},

@@ -1,11 +1,14 @@
 package invoke
 
 import (
+	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 // Lines of the traces of exceptions in Python, JavaScript and Java.
@@ -55,6 +58,15 @@ func Raised(e *Event, log string) string {
 		text += " (" + t.place + ")"
 	}
 	return text
+}
+
+// threwNoError reports whether the library for TypeScript failed because a handler threw a string or another value that cannot
+// have a stack.
+func threwNoError(err error) bool {
+	var function *lambda.FunctionError
+	return errors.As(err, &function) && slices.ContainsFunc(function.StackTrace, func(frame string) bool {
+		return strings.Contains(frame, "captureStackTrace")
+	})
 }
 
 // noResponse is the message of the libraries for TypeScript and Java if a handler returns null.

@@ -3,6 +3,8 @@ package invoke
 import (
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
 
 const (
@@ -79,5 +81,20 @@ func TestRaisedIsRedacted(t *testing.T) {
 	e, err := New(Config{Function: f, Credentials: Static{SecretAccessKey: "SECRETKEY1"}}).Run(t.Context(), Request{Action: Create})
 	if want := "raised ValueError: key <hidden: credentials> (src/a/handlers.py:1)"; err != nil || e.Raised != want {
 		t.Errorf("got %q, %v, want %q", e.Raised, err, want)
+	}
+}
+
+// TestThrownText: the library for TypeScript fails at what is not an Error, and says nothing of it.
+func TestThrownText(t *testing.T) {
+	failed := &lambda.FunctionError{Function: "f", Type: "TypeError", Message: "invalid_argument", StackTrace: []string{
+		"TypeError: invalid_argument", "    at Function.captureStackTrace (<anonymous>)", "    at Resource.entrypoint (/p/node_modules/lib/dist/resource.js:321:23)",
+	}}
+	err := &CallError{Action: Create, Call: 1, Err: failed}
+	if want := "CREATE threw a value that is not an Error, which the library for TypeScript cannot report: use throw new Error(…), or an exception of its module exceptions"; err.Error() != want {
+		t.Errorf("got %q", err)
+	}
+	failed.StackTrace = failed.StackTrace[2:]
+	if want := "CREATE, call 1: no answer from the handler: function f failed: TypeError: invalid_argument"; err.Error() != want {
+		t.Errorf("got %q", err)
 	}
 }

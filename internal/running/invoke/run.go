@@ -224,7 +224,7 @@ func (r *Runner) Run(ctx context.Context, req Request) (*Event, error) {
 			err = r.wait(over, delay)
 		}
 		if err != nil {
-			return last, r.explain(ctx, over, err, &TimeoutError{Action: req.Action, Call: index + 1, Operation: true, Limit: limit})
+			return last, r.explain(ctx, over, err, &TimeoutError{Action: req.Action, Call: index + 1, Operation: true, Limit: limit, Delay: delay})
 		}
 		now.context = event.CallbackContext
 		if event.Model != nil {

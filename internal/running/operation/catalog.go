@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
@@ -79,6 +80,15 @@ func (c *Catalog) Type(ctx context.Context, caller awswire.Caller, name, version
 		}
 	}
 	return nil, &UnknownTypeError{Name: name, Hint: hint}
+}
+
+// Schema is the schema of a type, nil if the type is unknown or has none.
+func (c *Catalog) Schema(ctx context.Context, place awswire.Place, name string) *schema.Schema {
+	typ, err := c.Type(ctx, awswire.Caller{Place: place}, name, "")
+	if err != nil {
+		return nil
+	}
+	return typ.Schema
 }
 
 // staying is a type that finds the resources of other sources, too. simulated says that it comes from the simulation.

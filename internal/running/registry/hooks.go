@@ -72,7 +72,7 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 		return nil, true, err
 	}
 	out := &hook.Ready{TypeName: v.SchemaName, Config: invoke.Config{
-		Schema: v.Schema, Region: v.Region, AccountID: v.Account, Redactor: invoke.NewRedactor(v.Schema), Now: r.config.Now,
+		Schema: v.Schema, Region: v.Region, AccountID: v.Account, Redactor: r.redactor(ctx, v), Now: r.config.Now,
 	}}
 	if _, own, err := hook.ParseSettings(text); err != nil {
 		return nil, true, err
@@ -97,6 +97,15 @@ func (r *Registry) Ready(ctx context.Context, caller awswire.Caller, name, versi
 		out.Config.Credentials = r.config.Credentials(caller, v.ExecutionRole)
 	}
 	return out, true, nil
+}
+
+// redactor hides the secrets of the calls of a hook: what the schemas of its targets say is write-only.
+func (r *Registry) redactor(ctx context.Context, v *Version) *invoke.Redactor {
+	config := invoke.RedactorConfig{Schema: v.Schema}
+	if r.config.Targets != nil {
+		config.Targets = func(name string) *schema.Schema { return r.config.Targets(ctx, v.Place, name) }
+	}
+	return config.New()
 }
 
 // hookVersion finds a version of a hook, or the one in use if that is gone. Only a lookup that

@@ -36,6 +36,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/bundle"
 	"github.com/formwork-dev/formwork/internal/running/hook"
@@ -90,6 +91,10 @@ type Config struct {
 	// the caller's account, which is "" for a type that was registered without one. With nil they get
 	// the dummies of package invoke.
 	Credentials func(caller awswire.Caller, role string) invoke.Source
+
+	// Targets returns the schema of a type that a hook is called for, nil if it has none: which values are secrets there.
+	// With nil all values of targets are.
+	Targets func(ctx context.Context, place awswire.Place, typeName string) *schema.Schema
 
 	// Deliver writes the log of a test into a bucket, on behalf of the caller: LogDeliveryBucket. The
 	// error says, for the caller, why there is no such bucket or why it cannot be written to. With nil

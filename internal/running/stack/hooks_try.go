@@ -54,7 +54,7 @@ func (e *Engine) TryHooks(ctx context.Context, caller awswire.Caller, in HookTri
 	}
 	planned, err := plan.New(input.Input)
 	if err != nil {
-		return nil, refusedTemplate(err)
+		return nil, RefusedTemplate(err)
 	}
 	evaluations, err := e.trials(s, previous, row, input, planned)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *Engine) trials(s *stackRow, previous, row *deploymentRow, input planInp
 		}
 		value, err := input.Next.Scope.Properties(r, references)
 		if err != nil {
-			return nil, refusedTemplate(err)
+			return nil, RefusedTemplate(err)
 		}
 		v := base
 		v.ID, v.TargetID, v.Secrets = e.newID(), r.LogicalID, whole.Secrets
