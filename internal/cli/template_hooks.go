@@ -18,6 +18,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -226,7 +228,7 @@ func (t *trialTemplate) problem(r *submit.HookResult) diag.Problem {
 		target = r.LogicalID
 	}
 	reason := strings.TrimSuffix(r.Reason, ". Failure was ignored under WARN mode.")
-	p := diag.Problem{ID: "hook/refused", Message: hookText(&types.StackEvent{
+	p := diag.Problem{ID: "hook/refused", Message: stackview.HookText(&types.StackEvent{
 		HookType: &r.TypeName, LogicalResourceId: &target, HookStatus: r.Status, HookStatusReason: &reason, HookFailureMode: r.FailureMode,
 	})}
 	if r.Status == types.HookStatusHookFailed {
@@ -239,15 +241,15 @@ func (t *trialTemplate) problem(r *submit.HookResult) diag.Problem {
 	var hints []string
 	for _, a := range r.Annotations {
 		if text := aws.ToString(a.RemediationMessage); a.Status == types.AnnotationStatusFailed && text != "" && !slices.Contains(hints, text) {
-			hints = append(hints, flat(text))
+			hints = append(hints, words.Flat(text))
 		}
 	}
-	p.Message, p.Hint = flat(p.Message), strings.Join(hints, "; ")
+	p.Message, p.Hint = words.Flat(p.Message), strings.Join(hints, "; ")
 	return p
 }
 
 // notRun is the remark that hooks did not see a template.
 func (t *trialTemplate) notRun(why, hint string) diag.Problem {
-	p := diag.Problem{ID: "hook/not-run", Severity: diag.Info, At: diag.Range{File: t.file}, Message: "the hooks were not run: " + flat(why), Hint: hint}
+	p := diag.Problem{ID: "hook/not-run", Severity: diag.Info, At: diag.Range{File: t.file}, Message: "the hooks were not run: " + words.Flat(why), Hint: hint}
 	return p
 }

@@ -61,7 +61,7 @@ type refusals map[string][]string
 // add records the message of a hook that refused a target.
 func (r refusals) add(e *types.StackEvent) {
 	if id := aws.ToString(e.LogicalResourceId); refusedBy(e) && e.HookFailureMode != types.HookFailureModeWarn {
-		r[id] = append(r[id], hookText(e))
+		r[id] = append(r[id], HookText(e))
 	}
 }
 
@@ -79,8 +79,8 @@ func refusedBy(e *types.StackEvent) bool {
 	return e.HookStatus == types.HookStatusHookCompleteFailed || e.HookStatus == types.HookStatusHookFailed
 }
 
-// hookText describes the event of a hook.
-func hookText(e *types.StackEvent) string {
+// HookText describes the event of a hook.
+func HookText(e *types.StackEvent) string {
 	name, target := aws.ToString(e.HookType), aws.ToString(e.LogicalResourceId)
 	message := aws.ToString(e.HookStatusReason)
 	for _, prefix := range []string{"Hook failed with message: ", "Hook succeeded with message: "} {
@@ -213,7 +213,7 @@ func EventLine(e *types.StackEvent) string {
 		"  " + words.Flat(aws.ToString(e.LogicalResourceId)) + "  " + words.Flat(aws.ToString(e.ResourceType))
 	reason := aws.ToString(e.ResourceStatusReason)
 	if e.HookType != nil {
-		reason = hookText(e)
+		reason = HookText(e)
 	}
 	if reason = words.Flat(reason); reason != "" {
 		line += "  " + reason
