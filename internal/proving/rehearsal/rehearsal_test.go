@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -364,6 +365,11 @@ func written(t *testing.T, r *Report) string {
 	}
 	if err := r.WriteText(&plain, func(s string) string { return s }); err != nil {
 		t.Fatal(err)
+	}
+	for _, text := range append([]string{r.StackName, r.Summary()}, r.Path...) {
+		if !strings.Contains(html.String(), templ.EscapeString(text)) {
+			t.Errorf("the page lacks %q", text)
+		}
 	}
 	all := string(data) + html.String() + plain.String()
 	for _, secret := range []string{"hunter2", "hunter3", "rehearsed-secret"} {

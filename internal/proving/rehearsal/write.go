@@ -1,13 +1,11 @@
 package rehearsal
 
 import (
+	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	_ "embed"
 
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
@@ -122,10 +120,7 @@ func orDash(text string) string {
 	return text
 }
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"names": Names, "join": strings.Join, "next": func(i int) int { return i + 1 }}).Parse(pageText))
+//go:generate go run github.com/a-h/templ/cmd/templ@v0.3.977 generate -path .
 
 // WriteHTML writes the report as one page.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
+func (r *Report) WriteHTML(w io.Writer) error { return page(r).Render(context.Background(), w) }
