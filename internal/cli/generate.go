@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 type generateOptions struct {
 	check, canary, localOnly  bool
 	targets                   []string
+	cdk                       string
 	endpoint, region, profile string
 }
 
@@ -39,6 +41,9 @@ cfn init writes go.mod, and cfn never changes it again. If it prevents a build, 
 another module or does not require the handler library, cfn prints a warning; --check reports it as
 stale.
 
+--cdk also writes an L1 construct of the resource type or module for the AWS CDK, into the folder cdk/;
+cfn types export --cdk writes those of several types into the folder of an app.
+
 Exit code of --check: 0 if everything is up to date, 1 if a file is missing, stale or left over. Files
 of the official cfn are equivalent if they declare the same for the handlers: their wording is another
 one, and cfn generate replaces them. They do not change the exit code.`,
@@ -54,12 +59,13 @@ one, and cfn generate replaces them. They do not change the exit code.`,
 	flags.BoolVar(&opts.check, "check", false, "list the files that are not up to date, change nothing, and exit with 1 if there are any")
 	flags.StringArrayVar(&opts.targets, "target-schemas", nil, "`FILES` or folders with the schemas of a hook's targets")
 	flags.BoolVar(&opts.localOnly, "local-only", false, "accepted for compatibility: cfn only uses local schemas of a hook's targets")
+	flags.Var(&enum{&opts.cdk, codegen.CDKLanguages}, "cdk", "also write a construct for the AWS CDK in a language: `typescript|python`")
 	flags.BoolVar(&opts.canary, "local-code-generation", false, "also generate canary templates from contract-tests-artifacts/")
 	flags.StringVar(&opts.endpoint, "endpoint-url", "", "accepted for compatibility: no service is called (`URL`)")
 	flags.StringVar(&opts.region, "region", "", "accepted for compatibility: no service is called (`NAME`)")
 	flags.StringVar(&opts.profile, "profile", "", "accepted for compatibility: no service is called (`NAME`)")
 	annotate(flags, multiValue, "target-schemas")
-	annotate(flags, addition, "check")
+	annotate(flags, addition, "check", "cdk")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -70,7 +76,7 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		return err
 	}
 	if p.Kind == schema.Module {
-		return c.generateModule(ctx, p, opts.check)
+		return c.generateModule(ctx, p, opts)
 	}
 	if !project.KnownLanguage(p.Language) {
 		return withHint(&project.UnknownLanguageError{Language: p.Language}, `fix "language" in %s`, p.Name(project.SettingsFile))
@@ -110,12 +116,14 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if files, err = p.RefreshExamples(s, files); err != nil {
 		return err
 	}
-	var statuses []project.Status
-	if opts.check {
-		statuses, err = project.Compare(p.Dir, files)
-	} else {
-		statuses, err = project.Write(ctx, p.Dir, files, project.Regenerate)
+	if opts.cdk != "" {
+		file, err := construct(p, s, opts.cdk)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
 	}
+	statuses, err := applyGenerated(ctx, p, files, opts.check)
 	if err != nil {
 		return err
 	}
@@ -162,7 +170,7 @@ func (c *app) checkGoMod(p *project.Project, flavour codegen.Flavour) (unbuildab
 }
 
 // generateModule writes schema.json, or compares it.
-func (c *app) generateModule(ctx context.Context, p *project.Project, check bool) error {
+func (c *app) generateModule(ctx context.Context, p *project.Project, opts generateOptions) error {
 	f, problems, err := p.Fragment()
 	if err == nil {
 		err = problems.Err()
@@ -171,7 +179,7 @@ func (c *app) generateModule(ctx context.Context, p *project.Project, check bool
 		return err
 	}
 	var state project.State
-	if check {
+	if opts.check {
 		state, err = p.ModuleSchemaState(f)
 	} else {
 		state, err = p.WriteModuleSchema(ctx, f)
@@ -179,7 +187,42 @@ func (c *app) generateModule(ctx context.Context, p *project.Project, check bool
 	if err != nil {
 		return err
 	}
-	return c.reportGenerated(p, []project.Status{{Name: project.ModuleSchema, State: state}}, check)
+	statuses := []project.Status{{Name: project.ModuleSchema, State: state}}
+	if opts.cdk != "" {
+		text := f.Schema(p.TypeName)
+		parsed, problems := schema.Load(project.ModuleSchema, text, schema.Config{Kind: schema.Module})
+		if parsed == nil {
+			return problems.Err()
+		}
+		file, err := construct(p, parsed, opts.cdk)
+		if err != nil {
+			return err
+		}
+		more, err := applyGenerated(ctx, p, []codegen.File{file}, opts.check)
+		if err != nil {
+			return err
+		}
+		statuses = append(statuses, more...)
+	}
+	return c.reportGenerated(p, statuses, opts.check)
+}
+
+// construct is the L1 construct of the project's type for the AWS CDK.
+func construct(p *project.Project, s *schema.Schema, language string) (codegen.File, error) {
+	if p.Kind == schema.Hook {
+		return codegen.File{}, withHint(errors.New("option --cdk: a hook has no construct"), "leave it out: hooks are invoked for the resources of an app, whoever wrote them")
+	}
+	file, err := codegen.CDK(s, p.TypeName, language)
+	file.Path = "cdk/" + file.Path
+	return file, err
+}
+
+// applyGenerated writes generated files into the project, or compares them with those that are there.
+func applyGenerated(ctx context.Context, p *project.Project, files []codegen.File, check bool) ([]project.Status, error) {
+	if check {
+		return project.Compare(p.Dir, files)
+	}
+	return project.Write(ctx, p.Dir, files, project.Regenerate)
 }
 
 // reportGenerated prints what was done, or what is left to do.
