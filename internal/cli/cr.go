@@ -287,9 +287,6 @@ func functionName(name string) string {
 	return name
 }
 
-// bootstrap is the program of a Go folder.
-const bootstrap = "bootstrap"
-
 // buildCustom builds the program of a folder with a Go program.
 func (c *app) buildCustom(ctx context.Context, o *customOptions, text string) error {
 	if strings.Contains(text, "://") || o.noBuild {

@@ -25,9 +25,9 @@ import (
 
 // permissionOptions are the options of cfn stack permissions.
 type permissionOptions struct {
-	check                                 checkOptions // parameters, schemas, registry, the deployed stack as against
-	action, stackName, role, identity     string
-	policyOut, compare, account, s3Bucket string
+	check                             checkOptions // parameters, schemas, registry, the deployed stack as against
+	action, stackName, role, identity string
+	policyOut, compare, account       string
 }
 
 func newStackPermissions(c *app, remote *remoteOptions) *cobra.Command {

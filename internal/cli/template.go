@@ -92,6 +92,13 @@ service returned an error.`,
 			}})
 		},
 	}
+	o.flags(cmd)
+	c.moduleFlags(cmd, &o.modules)
+	c.formatFlag(cmd, diag.Formats...)
+	return cmd
+}
+
+func (o *checkOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringVar(&o.region, "region", "us-east-1", "evaluate the template for the `REGION`")
@@ -104,9 +111,6 @@ service returned an error.`,
 	flags.BoolVar(&o.hooks, "hooks", false, "run the hooks of the projects and of cfn serve on the templates")
 	flags.StringVar(&o.hookConfiguration, "typeconfig", "", "the `FILE` with the configuration of the project's hook, for --hooks")
 	annotate(flags, addition, "parameter", "schemas", "registry", "endpoint-url", "profile", "against", "enforce-context", "hooks", "typeconfig")
-	c.moduleFlags(cmd, &o.modules)
-	c.formatFlag(cmd, diag.Formats...)
-	return cmd
 }
 
 // checkAccount is the account that templates are evaluated for.

@@ -106,7 +106,18 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.test(cmd.Context(), opts) },
 	}
 	opts.official(cmd)
-	flags := cmd.Flags()
+	opts.officialTestFlags(cmd.Flags())
+	opts.suiteFlags(cmd.Flags())
+	opts.flags(cmd)
+	opts.faultFlags(cmd)
+	opts.stackFlags(cmd.Flags())
+	opts.upgradeFlags(cmd.Flags())
+	c.formatFlag(cmd, "text", "json")
+	return cmd
+}
+
+// officialTestFlags adds the options that only the tests of the official tool have.
+func (opts *testOptions) officialTestFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&opts.roleARN, "role-arn", "", "the `ARN` of the role whose credentials are passed to the handlers")
 	flags.StringVar(&opts.cloudformation, "cloudformation-endpoint-url", "", "look up exports at the CloudFormation endpoint `URL`")
 	flags.IntVar(&opts.enforceTimeout, "enforce-timeout", int(contract.DefaultEnforceTimeout/time.Second), "limit calls of read and list to `N` seconds, and all others to twice that")
@@ -118,13 +129,6 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	flags.StringVar(&opts.sourceARN, "source-arn", "", "pass the source `ARN` to STS")
 	flags.StringVar(&opts.exports, "exports", "", "read the values of exports from the JSON `FILE` {\"Name\": \"value\"}")
 	flags.Uint64Var(&opts.seed, "seed", 1, "generate other inputs with another number `N`")
-	opts.suiteFlags(flags)
-	opts.flags(cmd)
-	opts.faultFlags(cmd)
-	opts.stackFlags(flags)
-	opts.upgradeFlags(flags)
-	c.formatFlag(cmd, "text", "json")
-	return cmd
 }
 
 // suiteFlags adds the options about which tests run, and how, that the official tool does

@@ -19,7 +19,7 @@ var (
 	ARM = Arch{Name: "arm64", wheel: "aarch64", node: "arm64", goarch: "arm64", Title: "arm64"}
 )
 
-// Set, String and Type make it the value of an option.
+// Set takes one of the names of an architecture. With String and Type, an Arch is the value of an option.
 func (a *Arch) Set(name string) error {
 	for _, known := range []Arch{X86, ARM} {
 		if slices.Contains([]string{known.Name, known.wheel, known.goarch, known.Title}, name) {

@@ -176,7 +176,8 @@ func (t *templateProposals) testValues(at document.Pointer) {
 func (s *server) testedAt(d *snapshot, at *spot) *testedName {
 	of := &s.cfg.StackTests
 	shape, last := of.shape(), len(at.pointer)-1
-	text, what := at.value.Text, ""
+	text := at.value.Text
+	var what string
 	switch {
 	case last < 0:
 		return nil

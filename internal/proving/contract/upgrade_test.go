@@ -120,10 +120,6 @@ func listed(d map[string]any, list string, names ...string) {
 	}
 }
 
-func unlisted(d map[string]any, list string, names ...string) {
-	d[list] = slices.DeleteFunc(d[list].([]any), func(v any) bool { return slices.Contains(names, v.(string)) })
-}
-
 // newer is the handler of a new version: its calls and answers are changed.
 type newer struct {
 	*service

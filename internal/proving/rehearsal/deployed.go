@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
 )
 
 // The bounds of what is read.
@@ -222,10 +223,11 @@ func (d *deployed) readType(ctx context.Context, config *Config, typeName string
 	if err == nil {
 		text = aws.ToString(out.Schema)
 	}
-	s, problems := schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource})
+	s, _ := schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource})
 	if s == nil || text == "" || s.TypeName.Value == "" || len(s.PrimaryIdentifier) == 0 || len(s.Properties()) == 0 {
 		d.remark("the schema of %s is not known, so every change of its resources is taken for an update", typeName)
 		text = looseSchema(typeName, d.template, config.next)
+		var problems diag.List
 		if s, problems = schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource}); s == nil {
 			return problems.Err()
 		}
