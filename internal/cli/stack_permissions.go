@@ -79,6 +79,7 @@ has errors; 2 for a usage error or if the service returned an error.`,
 	flags.StringArrayVar(&o.check.parameters, "parameter", nil, "use `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringArrayVar(&o.check.schemas, "schemas", nil, "find the schemas of types in the folder or zip `PATH` (may be repeated)")
 	flags.BoolVar(&o.check.registry, "registry", false, "read the schemas of types from the registry of cfn serve or AWS")
+	annotate(flags, addition, "registry")
 	c.choice(flags, &o.action, "action", "what is done with the stack", "all", "create", "update", "delete")
 	flags.StringVar(&o.check.against, "stack", "", "only what the update of the stack `NAME` needs")
 	flags.StringVar(&o.stackName, "stack-name", "", "the `NAME` of the stack (default: the name of the template file)")
