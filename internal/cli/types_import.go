@@ -111,6 +111,9 @@ func (c *app) importTypes(ctx context.Context, opts *typesOptions, sources []str
 	return nil
 }
 
+// samTypes begins the names of types that the transform of SAM replaces. Linters have schemas of them, the registry has not.
+const samTypes = "AWS::Serverless::"
+
 // An importReader collects the schemas of resource types.
 type importReader struct {
 	schemas  []submit.TypeSchema
@@ -172,6 +175,9 @@ func (r *importReader) file(files fs.FS, name, shown string) error {
 	parsed, problems := schema.Load(shown, text, schema.Config{Kind: schema.Resource})
 	if parsed == nil || parsed.TypeName.Value == "" {
 		r.skipped++
+		return nil
+	}
+	if strings.HasPrefix(parsed.TypeName.Value, samTypes) {
 		return nil
 	}
 	if problem := simulate.Unusable(parsed, problems); problem != nil {
