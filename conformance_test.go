@@ -17,7 +17,7 @@ func TestConformanceNamesTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := regexp.MustCompile("`(local|internal/[a-z0-9]+)`|\\b(Test[A-Z]\\w*)")
+	parts := regexp.MustCompile("`(local|internal/[a-z0-9/]+)`|\\b(Test[A-Z]\\w*)")
 	sources, rows := map[string]string{}, 0
 	for i, line := range strings.Split(string(text), "\n") {
 		cells := strings.Split(line, "|")

@@ -38,6 +38,7 @@ var removals = map[string]string{
 	"internal/foundation/store/blobs_files.go remove":                   "a blob, by a hash that the database has",
 	"internal/foundation/store/blobs_files.go tidy":                     "an entry of the folder for incoming blobs",
 	"internal/foundation/store/check.go CheckFolder":                    "a file of os.CreateTemp",
+	"internal/foundation/fixtures/stores.go TempDir":                    "for tests only: a folder of os.MkdirTemp",
 	"internal/foundation/fixtures/stores.go newCluster":                 "for tests only: a folder of os.MkdirTemp",
 	"internal/foundation/fixtures/stores.go NewPostgresServer":          "for tests only: a folder of os.MkdirTemp",
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
@@ -28,7 +28,7 @@ type source struct {
 }
 
 // dynamic is a dynamic reference in a text.
-var dynamic = regexp.MustCompile(`\{\{resolve:[^{}]*\}\}`)
+var dynamic = lazyregexp.New(`\{\{resolve:[^{}]*\}\}`)
 
 // parseSource reads a template, and changes what a rehearsal cannot do. Transforms but AWS::LanguageExtensions must have run.
 func parseSource(name string, body []byte) (*source, error) {

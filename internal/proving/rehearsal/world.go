@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -197,7 +197,7 @@ func (w *world) act(ctx context.Context, of local.ResourceCall, next func(contex
 }
 
 // numbered are identifiers with a number that the service counts up.
-var numbered = regexp.MustCompile(`:[0-9]+$`)
+var numbered = lazyregexp.New(`:[0-9]+$`)
 
 // taken is an identifier of a new resource that another one has, "" if there is none.
 func (w *world) taken(t *thing) string {
