@@ -68,6 +68,12 @@ has errors; 2 for a usage error or if the service returned an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.check.remote = *remote
 			o.check.region = cmp.Or(remote.region, c.Getenv("AWS_REGION"), c.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+			switch {
+			case o.account != "*" && !accountNumber.MatchString(o.account):
+				return usagef("option --account: expected the 12 digits of an account but got %q", o.account)
+			case o.role != "" && !(strings.HasPrefix(o.role, "arn:") && strings.Contains(o.role, ":role/")):
+				return usagef("option --role-arn: expected the ARN of a role but got %q", o.role)
+			}
 			supplied, err := suppliedParameters(cmd, o.check.parameters)
 			if err != nil {
 				return err
@@ -140,6 +146,9 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 	needs, err := permissions.Compute(in)
 	if err != nil {
 		return err
+	}
+	if len(data) > template.MaxBody {
+		needs.Remarks = append(needs.Remarks, permissions.Remark{Text: "cfn deploy uploads a template of this size: s3:PutObject and s3:GetObject on the objects of that bucket are needed, too"})
 	}
 	return c.showNeeds(needs, o, place)
 }
@@ -312,11 +321,7 @@ func provisioner(role string) string {
 }
 
 func (c *app) needsAsText(l *listedNeeds) error {
-	defer func() {
-		for _, r := range l.Remarks {
-			c.notef("note: %s\n", remarkText(r))
-		}
-	}()
+	defer c.noteRemarks(l.Remarks)
 	if d := l.Difference; d != nil {
 		return c.differenceAsText(d)
 	}
@@ -335,12 +340,33 @@ func (c *app) needsAsText(l *listedNeeds) error {
 	})
 }
 
-func remarkText(r permissions.Remark) string {
-	if r.Resource == "" {
-		return words.Flat(r.Text)
+// noteRemarks prints remarks, the same of several resources of a type as one.
+func (c *app) noteRemarks(remarks []permissions.Remark) {
+	same := map[permissions.Remark][]string{}
+	for _, r := range remarks {
+		key := permissions.Remark{Type: r.Type, Text: r.Text}
+		same[key] = append(same[key], r.Resource)
 	}
-	return words.Flat(r.Resource + " (" + r.Type + "): " + r.Text)
+	for _, r := range remarks {
+		key := permissions.Remark{Type: r.Type, Text: r.Text}
+		resources := same[key]
+		delete(same, key)
+		switch {
+		case resources == nil: // printed with the first of them
+		case r.Resource == "":
+			c.notef("note: %s\n", words.Flat(r.Text))
+		default:
+			more := ""
+			if n := len(resources) - maxNoted; n > 0 {
+				resources, more = resources[:maxNoted], fmt.Sprintf(" and %d more", n)
+			}
+			c.notef("note: %s\n", words.Flat(strings.Join(resources, ", ")+more+" ("+r.Type+"): "+r.Text))
+		}
+	}
 }
+
+// maxNoted is the number of resources that a note names.
+const maxNoted = 5
 
 func (c *app) differenceAsText(d *permissions.Difference) error {
 	c.printf("%s missing, %s only under a condition, %s not needed\n", words.Count(len(d.Missing), "action"), words.Count(len(d.Conditional), "action"), words.Count(len(d.Unused), "action"))
