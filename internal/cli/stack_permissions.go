@@ -27,7 +27,8 @@ import (
 type permissionOptions struct {
 	check                             checkOptions // parameters, schemas, registry, the deployed stack as against
 	action, stackName, role, identity string
-	policyOut, compare, account       string
+	policyOut, account                string
+	compare                           []string
 }
 
 func newStackPermissions(c *app, remote *remoteOptions) *cobra.Command {
@@ -50,7 +51,7 @@ permissions of the role from those of the caller. A type with an execution role 
 
 --policy-out FILE writes a policy document, or several if one would be longer than a managed policy:
 policy.json, policy-2.json. --against FILE compares the permissions with a policy, a role of a template or
-the output of "aws iam get-role-policy".
+the output of "aws iam get-role-policy"; pass it once for each file.
 
 Exit code: 0; 3 if --against finds that an action is missing; 1 if a file cannot be read or the template
 has errors; 2 for a usage error or if the service returned an error.`,
@@ -93,7 +94,7 @@ has errors; 2 for a usage error or if the service returned an error.`,
 	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
 	flags.StringVar(&o.identity, "for", "", "only what `caller, role or TYPE` needs")
 	flags.StringVar(&o.policyOut, "policy-out", "", "write the policy to the JSON `FILE`")
-	flags.StringVar(&o.compare, "against", "", "compare with the policies in the JSON or YAML `FILE`")
+	flags.StringArrayVar(&o.compare, "against", nil, "compare with the policies in the JSON or YAML `FILE` (may be repeated)")
 	cmd.MarkFlagsMutuallyExclusive("stack", "action")
 	cmd.MarkFlagsMutuallyExclusive("stack", "stack-name")
 	c.moduleFlags(cmd, &o.check.modules)
@@ -283,8 +284,8 @@ func (c *app) showNeeds(needs *permissions.Needs, o *permissionOptions, place pe
 	if o.identity == "" {
 		granted = needs.Of(provisioner(o.role))
 	}
-	if o.compare != "" {
-		difference, err := c.compareWithPolicy(o.compare, granted)
+	if len(o.compare) > 0 {
+		difference, err := c.compareWithPolicies(o.compare, granted)
 		if err != nil {
 			return err
 		}
@@ -389,19 +390,21 @@ func (c *app) differenceAsText(d *permissions.Difference) error {
 // maxPolicyFile bounds a file with policies, in bytes.
 const maxPolicyFile = 4 << 20
 
-// compareWithPolicy compares permissions with the policies of a file.
-func (c *app) compareWithPolicy(file string, needed []permissions.Entry) (*permissions.Difference, error) {
-	data, err := document.ReadFile(c.path(file), maxPolicyFile)
-	if err != nil {
-		return nil, missingFile(err, file, "pass the path of a policy in JSON or YAML, or of a template with a role")
-	}
-	root, problems := template.ReadDocument(file, data)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	given, err := permissions.Read(root)
-	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", file, err), "pass a policy, or a template or an answer of IAM that has one")
+// compareWithPolicies compares permissions with the policies of files.
+func (c *app) compareWithPolicies(files []string, needed []permissions.Entry) (*permissions.Difference, error) {
+	given := &permissions.Given{}
+	for _, file := range files {
+		data, err := document.ReadFile(c.path(file), maxPolicyFile)
+		if err != nil {
+			return nil, missingFile(err, file, "pass the path of a policy in JSON or YAML, or of a template with a role")
+		}
+		root, problems := template.ReadDocument(file, data)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := given.Read(root); err != nil {
+			return nil, withHint(fmt.Errorf("%s: %w", file, err), "pass a policy, or a template or an answer of IAM that has one")
+		}
 	}
 	difference := given.Against(needed)
 	return &difference, nil

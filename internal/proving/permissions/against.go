@@ -30,22 +30,19 @@ type given struct {
 // ErrNoPolicy reports that a document has no policy.
 var ErrNoPolicy = errors.New("not a policy: no object has \"Statement\"")
 
-// Read reads the policies in a document: a policy, a list of policies, a role as IAM or a template describes it. What a
-// role trusts is not among them.
-func Read(root *document.Value) (*Given, error) {
-	g := &Given{}
-	g.find(root)
-	if !g.found {
-		return nil, ErrNoPolicy
-	}
-	return g, nil
-}
-
-// Given are the policies of a document.
+// Given are the policies of documents.
 type Given struct {
 	statements []given
-	found      bool
 	remarks    []string
+}
+
+// Read adds the policies in a document: a policy, a list of policies, a role as IAM or a template describes it. What a
+// role trusts is not among them.
+func (g *Given) Read(root *document.Value) error {
+	if !g.find(root) {
+		return ErrNoPolicy
+	}
+	return nil
 }
 
 func (g *Given) remark(text string) {
@@ -54,15 +51,15 @@ func (g *Given) remark(text string) {
 	}
 }
 
-func (g *Given) find(v *document.Value) {
+// find adds the policies in a value, and reports whether there are any.
+func (g *Given) find(v *document.Value) (found bool) {
 	if v == nil {
-		return
+		return false
 	}
 	for _, item := range v.Items {
-		g.find(item)
+		found = g.find(item) || found
 	}
 	if statement := v.Get("Statement"); statement != nil {
-		g.found = true
 		items := []*document.Value{statement}
 		if statement.Kind == document.Array {
 			items = statement.Items
@@ -74,7 +71,7 @@ func (g *Given) find(v *document.Value) {
 			}
 			g.statement(item)
 		}
-		return
+		return true
 	}
 	for _, m := range v.Distinct() {
 		switch m.Key {
@@ -82,9 +79,10 @@ func (g *Given) find(v *document.Value) {
 		case "ManagedPolicyArns", "AttachedManagedPolicies", "PermissionsBoundary":
 			g.remark(m.Key + " is not read: pass the documents of these policies, too")
 		default:
-			g.find(m.Value)
+			found = g.find(m.Value) || found
 		}
 	}
+	return found
 }
 
 func (g *Given) statement(v *document.Value) {

@@ -254,8 +254,8 @@ func TestAgainst(t *testing.T) {
 			if problems.HasErrors() {
 				t.Fatal(problems)
 			}
-			given, err := Read(root)
-			if err != nil {
+			given := &Given{}
+			if err := given.Read(root); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -277,7 +277,7 @@ func TestAgainst(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(&document.Value{Kind: document.Object}); err == nil {
+	if err := (&Given{}).Read(&document.Value{Kind: document.Object}); err == nil {
 		t.Error("a document without a policy is accepted")
 	}
 }

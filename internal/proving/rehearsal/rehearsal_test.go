@@ -457,26 +457,6 @@ func TestReport(t *testing.T) {
 		t.Error(all)
 	}
 
-	// Whether a resource that cannot be read exists is not known.
-	p.mu.Lock()
-	p.unreadable = "/busy"
-	p.mu.Unlock()
-	r = p.rehearse(account, stack, next, func(c *Config) { c.MaxRuns = 0 })
-	if len(r.Conflicts) != 0 || !slices.ContainsFunc(r.Unknown, func(s string) bool {
-		return strings.HasPrefix(s, "/busy (AWS::Logs::LogGroup) could not be read, so whether it exists already is not known: ")
-	}) {
-		t.Errorf("%+v", r)
-	}
-
-	// A parameter that the template does not have is refused, as by the service.
-	r = p.rehearse(account, stack, before, func(c *Config) {
-		c.Parameters = []types.Parameter{{ParameterKey: aws.String("Pasword"), ParameterValue: aws.String("hunter3")}}
-	})
-	if r.Succeeds() || r.Reason != "Parameters: [Pasword] do not exist in the template" {
-		t.Errorf("%+v", r)
-	}
-	text(r)
-
 	// What is not run is said.
 	r = p.rehearse(account, stack, strings.Replace(before, `"Value": {"Ref": "Pw"}`, `"Value": "{{resolve:secretsmanager:db}}"`, 1), func(c *Config) { c.MaxRuns = 0 })
 	if r.Skipped != 1 || len(r.Failures) != 0 || !slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.Contains(s, "dynamic references are not resolved") }) {
@@ -494,6 +474,28 @@ func TestStuck(t *testing.T) {
 	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --resources-to-skip A" {
 		t.Fatalf("%+v", r.Failures)
 	}
+}
+
+// TestInput: whether a name that cannot be read is in use is not known, and a parameter that the template does not have is refused, as
+// by the service.
+func TestInput(t *testing.T) {
+	p := newPlace(t)
+	const account = "000000000012"
+	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, false)
+	p.mu.Lock()
+	p.unreadable = "/busy"
+	p.mu.Unlock()
+	r := p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "1")+`, "New": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/busy"}}}}`, func(c *Config) { c.MaxRuns = 0 })
+	if want := "/busy (AWS::Logs::LogGroup) could not be read, so whether it exists already is not known: AccessDeniedException"; len(r.Conflicts) != 0 || !slices.Contains(r.Unknown, want) {
+		t.Errorf("%+v", r)
+	}
+	r = p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, func(c *Config) {
+		c.Parameters = []types.Parameter{{ParameterKey: aws.String("Pasword"), ParameterValue: aws.String("hunter3")}}
+	})
+	if r.Succeeds() || r.Reason != "Parameters: [Pasword] do not exist in the template" {
+		t.Errorf("%+v", r)
+	}
+	written(t, r)
 }
 
 // TestOutside: nested stacks, custom resources, wait conditions, signals and types without a schema are rehearsed as far as that goes.
