@@ -128,7 +128,10 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 	}
 	if found.Problems.HasErrors() || found.Template == nil {
 		_ = c.printer(c.source).Print(c.Stderr, found.Problems, "text") // see notef
-		return withHint(fmt.Errorf("the permissions of %s are not known: the template has errors, or transforms that are not run here", file), "cfn deploy --policy-out FILE runs them on the server")
+		if found.Problems.HasErrors() {
+			return fmt.Errorf("%s has errors, so its permissions are not known", file)
+		}
+		return withHint(fmt.Errorf("%s has transforms that are not run here, so its permissions are not known", file), "cfn deploy --policy-out FILE runs them on the server")
 	}
 	scope, err := wildScope(found.Template, found.Parameters, pseudo)
 	if err != nil {
