@@ -287,7 +287,7 @@ func of(format, value string) string { return fmt.Sprintf(format, value) }
 // TestFailures: for each failure of each stack, what the rehearsal says is what the engine then does.
 func TestFailures(t *testing.T) {
 	p := newPlace(t)
-	var compared, failures atomic.Int32
+	var compared, failures atomic.Int64
 	t.Run("stacks", func(t *testing.T) {
 		for i, test := range stacks {
 			t.Run(test.name, func(t *testing.T) {
@@ -306,8 +306,8 @@ func TestFailures(t *testing.T) {
 				for n, f := range append([]Failure{{Status: report.Status}}, report.Failures...) {
 					p.compare(account(n+1), test.name, before, after, &f)
 				}
-				compared.Add(int32(len(report.Failures) + 1))
-				failures.Add(int32(len(report.Failures)))
+				compared.Add(int64(len(report.Failures) + 1))
+				failures.Add(int64(len(report.Failures)))
 			})
 		}
 	})
