@@ -52,7 +52,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
 	cmd.MarkFlagsMutuallyExclusive("plan", "rehearse", "yes")
-	for _, name := range []string{"policy-out", "revert-drift", "import-existing-resources", "no-wait"} {
+	for _, name := range []string{"policy-out", "revert-drift", "import-existing-resources", "no-wait", "policy", "protect", "disable-rollback", "on-failure", "express", "enforce-context"} {
 		cmd.MarkFlagsMutuallyExclusive("rehearse", name)
 	}
 	o.remoteOptions.flags(flags)

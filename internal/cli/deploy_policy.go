@@ -26,7 +26,7 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 	place := permissions.Place{Partition: awswire.PartitionOf(parts[3]), Region: parts[3], Account: parts[4], Stack: d.name}
 	v := &validation{remote: d.remote, graph: d.graph, schemas: map[string]*schema.Schema{}}
 	in := permissions.Input{
-		Place: place, RoleARN: opts.role, Tags: len(d.tags) > 0, Calls: deployCalls[permissions.Create],
+		Place: place, RoleARN: opts.role, Tags: len(d.tags) > 0, Calls: deployCalls[permissions.Create], Upload: templateURL,
 		Types: typesOf(func(typeName string) (*schema.Schema, error) { return v.schemaOf(ctx, typeName), ctx.Err() }),
 	}
 	if d.existing != nil {
@@ -38,9 +38,6 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 	}
 	if opts.protect.value != nil && d.existing != nil {
 		in.Calls = append(in.Calls[:len(in.Calls):len(in.Calls)], "UpdateTerminationProtection")
-	}
-	if bucket, _, found := strings.Cut(strings.TrimPrefix(templateURL, "https://"), "."); found {
-		in.Bucket = bucket
 	}
 	if p.plan.Pending {
 		root, err := c.setScope(ctx, d, p.set.ID, pseudoAt(place))
@@ -56,13 +53,11 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 	if err != nil {
 		return err
 	}
-	for _, r := range needs.Remarks {
-		c.notef("note: %s\n", remarkText(r))
-	}
+	c.noteRemarks(needs.Remarks)
 	return c.writePolicy(opts.policyOut, needs.Of(provisioner(in.RoleARN)))
 }
 
-// setScope evaluates the template of a change set, with its transforms run. Nil if the service does not show it.
+// setScope evaluates the template of a change set, with its transforms run.
 func (c *app) setScope(ctx context.Context, d *deployment, set string, pseudo template.Pseudo) (*template.Scope, error) {
 	client := d.remote.CloudFormation()
 	out, err := client.GetTemplate(ctx, &cloudformation.GetTemplateInput{ChangeSetName: &set, TemplateStage: types.TemplateStageProcessed})

@@ -27,7 +27,8 @@ import (
 type permissionOptions struct {
 	check                             checkOptions // parameters, schemas, registry, the deployed stack as against
 	action, stackName, role, identity string
-	policyOut, compare, account       string
+	policyOut, account                string
+	compare                           []string
 }
 
 func newStackPermissions(c *app, remote *remoteOptions) *cobra.Command {
@@ -50,7 +51,7 @@ permissions of the role from those of the caller. A type with an execution role 
 
 --policy-out FILE writes a policy document, or several if one would be longer than a managed policy:
 policy.json, policy-2.json. --against FILE compares the permissions with a policy, a role of a template or
-the output of "aws iam get-role-policy".
+the output of "aws iam get-role-policy"; pass it once for each file.
 
 Exit code: 0; 3 if --against finds that an action is missing; 1 if a file cannot be read or the template
 has errors; 2 for a usage error or if the service returned an error.`,
@@ -68,6 +69,12 @@ has errors; 2 for a usage error or if the service returned an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.check.remote = *remote
 			o.check.region = cmp.Or(remote.region, c.Getenv("AWS_REGION"), c.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+			switch {
+			case o.account != "*" && !accountNumber.MatchString(o.account):
+				return usagef("option --account: expected the 12 digits of an account but got %q", o.account)
+			case o.role != "" && !(strings.HasPrefix(o.role, "arn:") && strings.Contains(o.role, ":role/")):
+				return usagef("option --role-arn: expected the ARN of a role but got %q", o.role)
+			}
 			supplied, err := suppliedParameters(cmd, o.check.parameters)
 			if err != nil {
 				return err
@@ -87,7 +94,7 @@ has errors; 2 for a usage error or if the service returned an error.`,
 	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
 	flags.StringVar(&o.identity, "for", "", "only what `caller, role or TYPE` needs")
 	flags.StringVar(&o.policyOut, "policy-out", "", "write the policy to the JSON `FILE`")
-	flags.StringVar(&o.compare, "against", "", "compare with the policies in the JSON or YAML `FILE`")
+	flags.StringArrayVar(&o.compare, "against", nil, "compare with the policies in the JSON or YAML `FILE` (may be repeated)")
 	cmd.MarkFlagsMutuallyExclusive("stack", "action")
 	cmd.MarkFlagsMutuallyExclusive("stack", "stack-name")
 	c.moduleFlags(cmd, &o.check.modules)
@@ -121,7 +128,10 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 	}
 	if found.Problems.HasErrors() || found.Template == nil {
 		_ = c.printer(c.source).Print(c.Stderr, found.Problems, "text") // see notef
-		return withHint(fmt.Errorf("the permissions of %s are not known: the template has errors, or transforms that are not run here", file), "cfn deploy --policy-out FILE runs them on the server")
+		if found.Problems.HasErrors() {
+			return fmt.Errorf("%s has errors, so its permissions are not known", file)
+		}
+		return withHint(fmt.Errorf("%s has transforms that are not run here, so its permissions are not known", file), "cfn deploy --policy-out FILE runs them on the server")
 	}
 	scope, err := wildScope(found.Template, found.Parameters, pseudo)
 	if err != nil {
@@ -140,6 +150,9 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 	needs, err := permissions.Compute(in)
 	if err != nil {
 		return err
+	}
+	if len(data) > template.MaxBody {
+		needs.Remarks = append(needs.Remarks, permissions.Remark{Text: "cfn deploy uploads a template of this size: s3:PutObject and s3:GetObject on the objects of that bucket are needed, too"})
 	}
 	return c.showNeeds(needs, o, place)
 }
@@ -274,8 +287,8 @@ func (c *app) showNeeds(needs *permissions.Needs, o *permissionOptions, place pe
 	if o.identity == "" {
 		granted = needs.Of(provisioner(o.role))
 	}
-	if o.compare != "" {
-		difference, err := c.compareWithPolicy(o.compare, granted)
+	if len(o.compare) > 0 {
+		difference, err := c.compareWithPolicies(o.compare, granted)
 		if err != nil {
 			return err
 		}
@@ -312,11 +325,7 @@ func provisioner(role string) string {
 }
 
 func (c *app) needsAsText(l *listedNeeds) error {
-	defer func() {
-		for _, r := range l.Remarks {
-			c.notef("note: %s\n", remarkText(r))
-		}
-	}()
+	defer c.noteRemarks(l.Remarks)
 	if d := l.Difference; d != nil {
 		return c.differenceAsText(d)
 	}
@@ -335,12 +344,33 @@ func (c *app) needsAsText(l *listedNeeds) error {
 	})
 }
 
-func remarkText(r permissions.Remark) string {
-	if r.Resource == "" {
-		return words.Flat(r.Text)
+// noteRemarks prints remarks, the same of several resources of a type as one.
+func (c *app) noteRemarks(remarks []permissions.Remark) {
+	same := map[permissions.Remark][]string{}
+	for _, r := range remarks {
+		key := permissions.Remark{Type: r.Type, Text: r.Text}
+		same[key] = append(same[key], r.Resource)
 	}
-	return words.Flat(r.Resource + " (" + r.Type + "): " + r.Text)
+	for _, r := range remarks {
+		key := permissions.Remark{Type: r.Type, Text: r.Text}
+		resources := same[key]
+		delete(same, key)
+		switch {
+		case resources == nil: // printed with the first of them
+		case r.Resource == "":
+			c.notef("note: %s\n", words.Flat(r.Text))
+		default:
+			more := ""
+			if n := len(resources) - maxNoted; n > 0 {
+				resources, more = resources[:maxNoted], fmt.Sprintf(" and %d more", n)
+			}
+			c.notef("note: %s\n", words.Flat(strings.Join(resources, ", ")+more+" ("+r.Type+"): "+r.Text))
+		}
+	}
 }
+
+// maxNoted is the number of resources that a note names.
+const maxNoted = 5
 
 func (c *app) differenceAsText(d *permissions.Difference) error {
 	c.printf("%s missing, %s only under a condition, %s not needed\n", words.Count(len(d.Missing), "action"), words.Count(len(d.Conditional), "action"), words.Count(len(d.Unused), "action"))
@@ -363,19 +393,21 @@ func (c *app) differenceAsText(d *permissions.Difference) error {
 // maxPolicyFile bounds a file with policies, in bytes.
 const maxPolicyFile = 4 << 20
 
-// compareWithPolicy compares permissions with the policies of a file.
-func (c *app) compareWithPolicy(file string, needed []permissions.Entry) (*permissions.Difference, error) {
-	data, err := document.ReadFile(c.path(file), maxPolicyFile)
-	if err != nil {
-		return nil, missingFile(err, file, "pass the path of a policy in JSON or YAML, or of a template with a role")
-	}
-	root, problems := template.ReadDocument(file, data)
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	given, err := permissions.Read(root)
-	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", file, err), "pass a policy, or a template or an answer of IAM that has one")
+// compareWithPolicies compares permissions with the policies of files.
+func (c *app) compareWithPolicies(files []string, needed []permissions.Entry) (*permissions.Difference, error) {
+	given := &permissions.Given{}
+	for _, file := range files {
+		data, err := document.ReadFile(c.path(file), maxPolicyFile)
+		if err != nil {
+			return nil, missingFile(err, file, "pass the path of a policy in JSON or YAML, or of a template with a role")
+		}
+		root, problems := template.ReadDocument(file, data)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		if err := given.Read(root); err != nil {
+			return nil, withHint(fmt.Errorf("%s: %w", file, err), "pass a policy, or a template or an answer of IAM that has one")
+		}
 	}
 	difference := given.Against(needed)
 	return &difference, nil

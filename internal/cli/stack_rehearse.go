@@ -81,7 +81,7 @@ func (c *app) rehearseStack(ctx context.Context, o *rehearseOptions, args []stri
 	case o.maxRuns < 0 || o.parallel < 0:
 		return usagef("options --max-runs and --parallel: expected a number that is not negative")
 	case o.limit <= 0 || o.limit > maxRehearsal:
-		return usagef("option --timeout: expected at most %s", maxRehearsal)
+		return usagef("option --timeout: expected a time that is more than 0 and at most %s", maxRehearsal)
 	}
 	d := &deployment{name: args[0]}
 	var err error

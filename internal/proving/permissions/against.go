@@ -20,31 +20,29 @@ type Difference struct {
 // A given policy is read from a file.
 type given struct {
 	allow                    bool
-	actions, resources       []string
+	actions, lower           []string // the names of actions, and in lower case
+	resources                []string
 	notActions, notResources bool
 	conditions               map[string][]string // of StringEquals
 	conditional              bool                // there are others
 }
 
 // ErrNoPolicy reports that a document has no policy.
-var ErrNoPolicy = errors.New("there is no policy: an object with \"Statement\"")
+var ErrNoPolicy = errors.New("not a policy: no object has \"Statement\"")
 
-// Read reads the policies in a document: a policy, a list of policies, a role as IAM or a template describes it. What a
-// role trusts is not among them.
-func Read(root *document.Value) (*Given, error) {
-	g := &Given{}
-	g.find(root)
-	if !g.found {
-		return nil, ErrNoPolicy
-	}
-	return g, nil
-}
-
-// Given are the policies of a document.
+// Given are the policies of documents.
 type Given struct {
 	statements []given
-	found      bool
 	remarks    []string
+}
+
+// Read adds the policies in a document: a policy, a list of policies, a role as IAM or a template describes it. What a
+// role trusts is not among them.
+func (g *Given) Read(root *document.Value) error {
+	if !g.find(root) {
+		return ErrNoPolicy
+	}
+	return nil
 }
 
 func (g *Given) remark(text string) {
@@ -53,23 +51,27 @@ func (g *Given) remark(text string) {
 	}
 }
 
-func (g *Given) find(v *document.Value) {
+// find adds the policies in a value, and reports whether there are any.
+func (g *Given) find(v *document.Value) (found bool) {
 	if v == nil {
-		return
+		return false
 	}
 	for _, item := range v.Items {
-		g.find(item)
+		found = g.find(item) || found
 	}
 	if statement := v.Get("Statement"); statement != nil {
-		g.found = true
 		items := []*document.Value{statement}
 		if statement.Kind == document.Array {
 			items = statement.Items
 		}
 		for _, item := range items {
+			if item.Kind != document.Object {
+				g.remark("a statement that is not an object is not read")
+				continue
+			}
 			g.statement(item)
 		}
-		return
+		return true
 	}
 	for _, m := range v.Distinct() {
 		switch m.Key {
@@ -77,16 +79,20 @@ func (g *Given) find(v *document.Value) {
 		case "ManagedPolicyArns", "AttachedManagedPolicies", "PermissionsBoundary":
 			g.remark(m.Key + " is not read: pass the documents of these policies, too")
 		default:
-			g.find(m.Value)
+			found = g.find(m.Value) || found
 		}
 	}
+	return found
 }
 
 func (g *Given) statement(v *document.Value) {
 	s := given{allow: text(v.Get("Effect")) == "Allow", conditions: map[string][]string{}}
-	s.actions, s.notActions = g.texts(v.Get("Action")), false
+	s.actions = g.texts(v.Get("Action"))
 	if v.Get("NotAction") != nil {
 		s.actions, s.notActions = g.texts(v.Get("NotAction")), true
+	}
+	for _, a := range s.actions {
+		s.lower = append(s.lower, strings.ToLower(a))
 	}
 	s.resources = g.texts(v.Get("Resource"))
 	if v.Get("NotResource") != nil {
@@ -180,34 +186,65 @@ const (
 	allowed
 )
 
+// allows is what the statements say of an action on the resources that an ARN matches. A denial of some of them, or under
+// conditions, counts as a condition.
 func (g *Given) allows(e Entry, arn string) verdict {
-	out := denied
+	out, certain := denied, true
 	for _, s := range g.statements {
-		if !s.allow {
-			if !s.conditional && len(s.conditions) == 0 && s.about(e.Action, arn) {
-				return denied
-			}
-			continue
-		}
-		if !s.about(e.Action, arn) {
-			continue
-		}
-		if s.fulfilled(e) {
+		about := s.about(e.Action, arn)
+		switch {
+		case about == none:
+		case !s.allow && about == all && !s.conditional && len(s.conditions) == 0:
+			return denied
+		case !s.allow:
+			certain = false
+		case about == some:
+		case s.fulfilled(e):
 			out = allowed
-		} else if out == denied {
+		case out == denied:
 			out = perhaps
 		}
+	}
+	if !certain {
+		return min(out, perhaps)
 	}
 	return out
 }
 
-// about reports whether a statement is about an action on all resources that an ARN with wildcards matches.
-func (s *given) about(action, arn string) bool {
-	action = strings.ToLower(action)
-	if slices.ContainsFunc(s.actions, func(a string) bool { return covers(strings.ToLower(a), action) }) == s.notActions {
-		return false
+// A share is of the actions and resources that two patterns match.
+type share uint8
+
+const (
+	none share = iota
+	some
+	all
+)
+
+// about is the share of an action, and of the resources that an ARN matches, that a statement is about.
+func (s *given) about(action, arn string) share {
+	of := matched(s.lower, strings.ToLower(action), s.notActions)
+	if of != none {
+		of = min(of, matched(s.resources, arn, s.notResources))
 	}
-	return slices.ContainsFunc(s.resources, func(r string) bool { return covers(r, arn) }) != s.notResources
+	return of
+}
+
+// matched is the share of what a pattern matches that one of other patterns matches, or none of them with not.
+func matched(patterns []string, of string, not bool) share {
+	out, begin := none, literal(of)
+	for _, p := range patterns {
+		switch own := literal(p); {
+		case !strings.HasPrefix(own, begin) && !strings.HasPrefix(begin, own):
+		case covers(p, of):
+			out = all
+		case out == none && overlap(p, of):
+			out = some
+		}
+	}
+	if not {
+		return all - out
+	}
+	return out
 }
 
 // fulfilled reports whether the conditions of a statement are certainly true.
@@ -259,4 +296,49 @@ func covers(pattern, other string) bool {
 		stars()
 	}
 	return at[len(pattern)]
+}
+
+// literal is what a pattern begins with, before its wildcards.
+func literal(pattern string) string {
+	if i := strings.IndexAny(pattern, "*?"); i >= 0 {
+		return pattern[:i]
+	}
+	return pattern
+}
+
+// overlap reports whether two patterns of ARNs, or of actions, match a common one. The six parts of ARNs are compared each by itself.
+func overlap(a, b string) bool {
+	first, second := strings.SplitN(a, ":", 6), strings.SplitN(b, ":", 6)
+	if len(first) != 6 || len(second) != 6 {
+		return overlaps(a, b)
+	}
+	for i := range first {
+		if !overlaps(first[i], second[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlaps reports whether two patterns match a common text.
+func overlaps(a, b string) bool {
+	// Whether a[i:] and b[j:] overlap, for all j; of i+1 it is in below.
+	below := make([]bool, len(b)+1)
+	for i := len(a); i >= 0; i-- {
+		row := make([]bool, len(b)+1)
+		for j := len(b); j >= 0; j-- {
+			switch {
+			case i < len(a) && a[i] == '*':
+				row[j] = below[j] || j < len(b) && row[j+1]
+			case j < len(b) && b[j] == '*':
+				row[j] = row[j+1] || i < len(a) && below[j]
+			case i == len(a) || j == len(b):
+				row[j] = i == len(a) && j == len(b)
+			default:
+				row[j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?') && below[j+1]
+			}
+		}
+		below = row
+	}
+	return below[0]
 }

@@ -292,7 +292,7 @@ func (c *computer) requests() {
 	place := c.in.Place
 	stack := "arn:" + place.Partition + ":cloudformation:" + place.Region + ":" + place.Account + ":stack/" + place.Stack + "/*"
 	request := func(identity, name, on string) {
-		c.out.add(Entry{Identity: identity, Action: name, On: []string{on}, Why: "cloudformation", Confidence: "declared"})
+		c.add(Entry{Identity: identity, Action: name, On: []string{on}, Why: "cloudformation", Confidence: "declared"})
 	}
 	for _, name := range c.in.Calls {
 		on := stack
@@ -305,14 +305,15 @@ func (c *computer) requests() {
 		request(Caller, "cloudformation:TagResource", stack)
 	}
 	if c.in.RoleARN != "" {
-		c.out.add(Entry{
+		c.add(Entry{
 			Identity: Caller, Action: "iam:PassRole", On: []string{c.in.RoleARN}, Why: "cloudformation", Confidence: "declared",
 			When: map[string][]string{"iam:PassedToService": {"cloudformation.amazonaws.com"}},
 		})
 	}
-	if c.in.Bucket != "" {
-		request(Caller, "s3:PutObject", "arn:"+place.Partition+":s3:::"+c.in.Bucket+"/*")
-		request(Caller, "s3:GetObject", "arn:"+place.Partition+":s3:::"+c.in.Bucket+"/*")
+	if c.in.Upload != "" {
+		bucket, _, _ := strings.Cut(object(c.in.Upload), "/")
+		request(Caller, "s3:PutObject", "arn:"+place.Partition+":s3:::"+bucket+"/*")
+		request(Caller, "s3:GetObject", "arn:"+place.Partition+":s3:::"+bucket+"/*")
 	}
 	if c.in.Root == nil {
 		return
@@ -342,6 +343,6 @@ func (c *computer) parameters() {
 		if bound, ok := c.in.Root.Parameters().Get(p.Name); ok && bound.Value != "" {
 			name = bound.Value
 		}
-		c.out.add(Entry{Identity: c.stack, Action: "ssm:GetParameters", On: []string{c.in.Place.parameter(name)}, Why: "reference", Confidence: "inferred"})
+		c.add(Entry{Identity: c.stack, Action: "ssm:GetParameters", On: []string{c.in.Place.parameter(name)}, Why: "reference", Confidence: "inferred"})
 	}
 }

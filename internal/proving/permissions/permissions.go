@@ -74,7 +74,7 @@ type Input struct {
 	RoleARN string          // of the stack, "" for none
 	Calls   []string        // requests to CloudFormation: "CreateStack"
 	Tags    bool            // the stack has tags
-	Bucket  string          // that the template is uploaded to, "" for none
+	Upload  string          // URL in a bucket that the template is uploaded to, "" for none
 	Types   func(typeName string) (Type, error)
 }
 
@@ -107,7 +107,7 @@ type Needs struct {
 
 // Compute returns the permissions that an operation needs. The error is that of Input.Types.
 func Compute(in Input) (*Needs, error) {
-	c := &computer{in: in, out: &Needs{Entries: []Entry{}, Remarks: []Remark{}}, stack: Caller}
+	c := &computer{in: in, out: &Needs{Entries: []Entry{}, Remarks: []Remark{}}, known: map[string]bool{}, stack: Caller}
 	if in.RoleARN != "" {
 		c.stack = Stack
 	}
@@ -125,7 +125,8 @@ func Compute(in Input) (*Needs, error) {
 type computer struct {
 	in    Input
 	out   *Needs
-	stack string // the identity that provisions
+	known map[string]bool // the entries
+	stack string          // the identity that provisions
 }
 
 func (n *Needs) sort() {
@@ -241,19 +242,17 @@ func (s *subject) remark(format string, args ...any) {
 // add adds an action. An action that is needed for several reasons has the first of them.
 func (s *subject) add(e Entry) {
 	e.Identity, e.Resource, e.Type, e.Change = cmp.Or(e.Identity, s.identity), s.name(), s.Type, s.Kind
-	s.out.add(e)
+	s.computer.add(e)
 }
 
-func (n *Needs) add(e Entry) {
+func (c *computer) add(e Entry) {
 	slices.Sort(e.On)
 	e.On = slices.Compact(e.On)
-	for i := range n.Entries {
-		known := &n.Entries[i]
-		if known.Identity == e.Identity && known.Resource == e.Resource && known.Action == e.Action && slices.Equal(known.On, e.On) && len(known.When) == len(e.When) {
-			return
-		}
+	key := fmt.Sprintf("%q", slices.Concat([]string{e.Identity, e.Resource, e.Action}, e.On, slices.Sorted(maps.Keys(e.When))))
+	if !c.known[key] {
+		c.known[key] = true
+		c.out.Entries = append(c.out.Entries, e)
 	}
-	n.Entries = append(n.Entries, e)
 }
 
 // handlers adds what the handlers of the type declare.

@@ -198,6 +198,25 @@ func TestPolicies(t *testing.T) {
 	if len(policies) < 2 || allowed != len(entries) {
 		t.Errorf("%d policies with %d actions", len(policies), allowed)
 	}
+	// One action on many resources is divided, too: without a list longer than the other, both are.
+	entries = entries[:0]
+	for i := range 300 {
+		for _, action := range []string{"svc:Make", "svc:Read", "svc:Unmake"} {
+			entries = append(entries, Entry{Action: action, On: []string{fmt.Sprintf("arn:aws:svc:::a-rather-long-name-of-a-thing/%d", i)}})
+		}
+	}
+	policies, allowed = Policies(entries, MaxPolicy), 0
+	for _, p := range policies {
+		if length(p) > MaxPolicy {
+			t.Errorf("%d characters", length(p))
+		}
+		for _, s := range p.Statement {
+			allowed += len(s.Action) * len(s.Resource)
+		}
+	}
+	if len(policies) > 4 || allowed != len(entries) {
+		t.Errorf("%d policies with %d actions", len(policies), allowed)
+	}
 	// What is allowed on everything needs no other resource.
 	merged := Statements([]Entry{{Action: "a:B", On: []string{"*"}}, {Action: "a:B", On: []string{"arn:x"}}, {Action: "a:C", On: []string{"*"}}})
 	if text, _ := json.Marshal(merged); string(text) != `[{"Effect":"Allow","Action":["a:B","a:C"],"Resource":["*"]}]` {
@@ -215,6 +234,13 @@ func TestAgainst(t *testing.T) {
 		{"a list of policies", `[{"Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": "arn:aws:sqs:*"}}, {"Statement": {"Effect": "Allow", "NotAction": "s3:*", "Resource": "*"}}]`, ""},
 		{"a narrower resource", `{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": ["arn:aws:sqs:eu-west-1:1:shop-a*", "arn:aws:iam::1:role/r"]}]}`, "missing sqs:CreateQueue"},
 		{"denied", `{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "Action": "iam:*", "NotResource": "arn:aws:s3:::*"}]}`, "missing iam:PassRole"},
+		{"others denied", `{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "Action": "*", "Resource": ["arn:aws:iam::*:role/admin-*", "arn:aws:sqs:*:*:a-*"]}]}`, ""},
+		{"denied in part", `{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "Action": "sqs:*", "Resource": "arn:aws:sqs:*:*:shop-orders"}]}`, "conditional sqs:CreateQueue"},
+		{"denied under a condition", `{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}, {"Effect": "Deny", "NotAction": "iam:*", "Resource": "*", "Condition": {"StringNotEquals": {"aws:RequestedRegion": "eu-west-1"}}}]}`,
+			"conditional sqs:CreateQueue"},
+		{"all but some of the resources", `{"Statement": [{"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:sqs:*:*:shop-orders"}]}`, "missing sqs:CreateQueue"},
+		{"all but other resources", `{"Statement": [{"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:sqs:*:*:other-*"}]}`, ""},
+		{"not a statement", `{"Statement": ["x", {"Effect": "Allow", "Action": "*", "Resource": "*"}]}`, "remark a statement that is not an object is not read"},
 		{"the condition that is needed", `{"Statement": [{"Effect": "Allow", "Action": "sqs:CreateQueue", "Resource": "*"},
 			{"Effect": "Allow", "Action": "iam:PassRole", "Resource": "*", "Condition": {"StringEquals": {"iam:PassedToService": ["lambda.amazonaws.com"]}}}]}`, ""},
 		{"another condition", `{"Statement": [{"Effect": "Allow", "Action": ["sqs:*", "iam:*", "s3:GetObject"], "Resource": "*", "Condition": {"Bool": {"aws:SecureTransport": "true"}}}]}`,
@@ -228,8 +254,8 @@ func TestAgainst(t *testing.T) {
 			if problems.HasErrors() {
 				t.Fatal(problems)
 			}
-			given, err := Read(root)
-			if err != nil {
+			given := &Given{}
+			if err := given.Read(root); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -251,8 +277,35 @@ func TestAgainst(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(&document.Value{Kind: document.Object}); err == nil {
+	if err := (&Given{}).Read(&document.Value{Kind: document.Object}); err == nil {
 		t.Error("a document without a policy is accepted")
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"*", "", true}, {"a*", "*b", true}, {"a*", "b*", false}, {"a?", "a", false}, {"a?c", "ab*", true}, {"", "", true}, {"a", "", false},
+		{"arn:*:shop-*", "arn:aws:sqs:*:*-orders", true}, {strings.Repeat("*a", 50) + "b", strings.Repeat("a", 1000), false},
+	} {
+		if overlaps(test.a, test.b) != test.want || overlaps(test.b, test.a) != test.want {
+			t.Errorf("overlaps(%q, %q) is not %t", test.a, test.b, test.want)
+		}
+	}
+}
+
+// TestUpload: a template that is uploaded is written to its bucket and read from it, whatever its URL looks like.
+func TestUpload(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://my.box.s3.eu-west-1.amazonaws.com/templates/a.template": "arn:aws:s3:::my.box/*",
+		"http://127.0.0.1:4566/box/templates/a.template":                 "arn:aws:s3:::box/*",
+	} {
+		needs, err := Compute(Input{Place: Place{"aws", "eu-west-1", "*", "shop"}, Upload: url})
+		if err != nil || len(needs.Entries) != 2 || needs.Entries[0].Action != "s3:GetObject" || needs.Entries[1].Action != "s3:PutObject" || !slices.Equal(needs.Entries[1].On, []string{want}) {
+			t.Errorf("%s: %+v, %v", url, needs, err)
+		}
 	}
 }
 

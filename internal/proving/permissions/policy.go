@@ -62,51 +62,45 @@ func Statements(entries []Entry) []Statement {
 // MaxPolicy is the length of a managed policy of IAM, in characters without white space.
 const MaxPolicy = 6144
 
-// Policies are documents that allow what entries need, none longer than limit.
+// Policies are documents that allow what entries need, none longer than limit. A statement that is longer by itself becomes two, each
+// with half of the resources or actions, whichever take more characters.
 func Policies(entries []Entry, limit int) []Policy {
 	var out []Policy
 	current := Policy{Version: "2012-10-17"}
-	length := func(p Policy) int {
-		text, _ := json.Marshal(p) // texts
-		return len(text)
-	}
-	add := func(s Statement) bool {
+	for left := Statements(entries); len(left) > 0; {
+		s := left[0]
 		next := Policy{current.Version, append(slices.Clone(current.Statement), s)}
-		if length(next) > limit {
-			return false
-		}
-		current = next
-		return true
-	}
-	end := func() {
-		if len(current.Statement) > 0 {
+		switch first, second, divided := s.halves(); {
+		case length(next) <= limit, len(current.Statement) == 0 && !divided:
+			current, left = next, left[1:]
+		case divided && length(Policy{current.Version, []Statement{s}}) > limit:
+			left = append([]Statement{first, second}, left[1:]...)
+		default:
 			out = append(out, current)
 			current.Statement = nil
 		}
 	}
-	for _, s := range Statements(entries) {
-		if add(s) {
-			continue
-		}
-		end()
-		for len(s.Action) > 0 {
-			n := len(s.Action)
-			for n > 1 && !add(Statement{s.Effect, s.Action[:n], s.Resource, s.Condition}) {
-				n /= 2
-			}
-			if n == 1 && !add(Statement{s.Effect, s.Action[:1], s.Resource, s.Condition}) {
-				if len(current.Statement) > 0 {
-					end()
-					continue
-				}
-				current.Statement = []Statement{{s.Effect, s.Action[:1], s.Resource, s.Condition}} // one action with very many resources
-			}
-			s.Action = s.Action[n:]
-			if len(s.Action) > 0 {
-				end()
-			}
-		}
+	if len(current.Statement) > 0 {
+		out = append(out, current)
 	}
-	end()
 	return out
+}
+
+// length is that of a document without white space, in characters.
+func length(v any) int {
+	text, _ := json.Marshal(v) // texts
+	return len(text)
+}
+
+// halves divides a statement, if it has more than one resource or action.
+func (s Statement) halves() (first, second Statement, divided bool) {
+	first, second = s, s
+	actions, resources := len(s.Action), len(s.Resource)
+	switch {
+	case resources > 1 && (actions < 2 || length(s.Resource) > length(s.Action)):
+		first.Resource, second.Resource = s.Resource[:resources/2], s.Resource[resources/2:]
+	case actions > 1:
+		first.Action, second.Action = s.Action[:actions/2], s.Action[actions/2:]
+	}
+	return first, second, actions > 1 || resources > 1
 }

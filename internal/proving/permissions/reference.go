@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// The list has a section [SERVICE] for each service: lines "=ARN" with the resources, and lines "ACTION INDEXES".
+// The list has a section [SERVICE] for each service: lines "=ARN" with the resources, and lines "ACTION INDEXES". reference/make.go
+// writes it, and its LICENSE names the source.
 //
 //go:embed reference/actions.txt.gz
 var packed []byte

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	control "github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -238,8 +239,12 @@ func (d *deployed) readType(ctx context.Context, config *Config, typeName string
 }
 
 // conflict reports whether a resource with an identifier exists at the place of the stack.
-func conflict(ctx context.Context, remote *submit.Remote, typeName, identifier string) bool {
+func (d *deployed) conflict(ctx context.Context, remote *submit.Remote, typeName, identifier string) bool {
 	_, err := remote.Resource(ctx, typeName, identifier)
+	var missing *control.ResourceNotFoundException
+	if err != nil && !errors.As(err, &missing) && ctx.Err() == nil {
+		d.remark("%s (%s) could not be read, so whether it exists already is not known: %s", identifier, typeName, submit.Explain(err).Code)
+	}
 	return err == nil
 }
 

@@ -134,15 +134,10 @@ func TestRecordings(t *testing.T) {
 		}
 		all++
 		var report *Report
-		p.mu.Lock()
-		p.readOnly = true
-		p.mu.Unlock()
+		p.reads(account, true)
 		report, err = Run(t.Context(), Config{
 			Remote: remote, Stack: stack, Template: []byte(r.after.body), File: "next.json", Parameters: r.after.parameters, Base: baseConfig(t), Getenv: func(string) string { return "" }, Parallel: 1,
 		})
-		p.mu.Lock()
-		p.readOnly = false
-		p.mu.Unlock()
 		if err != nil {
 			t.Logf("%s cannot be rehearsed: %v", r.name, err)
 			all--

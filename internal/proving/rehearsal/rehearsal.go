@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -204,7 +205,7 @@ var always = []string{
 func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	r.Runs++
 	if base.refused != nil {
-		r.Pending, r.Reason = true, submit.Explain(base.refused).Text
+		r.Pending, r.Reason = true, refusal(base.refused)
 		return
 	}
 	if base.unchanged {
@@ -229,6 +230,15 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 		r.Lost = lost(base.gone)
 	}
 	r.Path = c.longestPath(d, base)
+}
+
+// refusal is the message of the CloudFormation of a rehearsal, without the names of its requests.
+func refusal(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorMessage() != "" {
+		return api.ErrorMessage()
+	}
+	return submit.Explain(err).Text
 }
 
 // shownType is the type of a resource in the template.
@@ -280,7 +290,7 @@ func (c *Config) conflicts(ctx context.Context, d *deployed, base *outcome) []Co
 		if of == nil || of.Handler("read") == nil || !setByUser(of, c.next.parsed.Resource(id)) {
 			continue
 		}
-		if physical := aws.ToString(s.PhysicalResourceId); physical != "" && conflict(ctx, c.Remote, typeName, physical) {
+		if physical := aws.ToString(s.PhysicalResourceId); physical != "" && d.conflict(ctx, c.Remote, typeName, physical) {
 			out = append(out, Conflict{id, typeName, physical})
 		}
 	}
@@ -486,7 +496,7 @@ func (t *trial) fill(out *outcome, stack string) {
 	f := &t.failure
 	f.Status, f.Stuck, f.Left, f.Lost = string(out.status), []string{}, lost(out.left), []Lost{}
 	if out.refused != nil {
-		f.Status = "refused: " + submit.Explain(out.refused).Text
+		f.Status = "refused: " + refusal(out.refused)
 		return
 	}
 	if !succeeded(out.status) {

@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,14 +31,24 @@ import (
 
 // A place is where stacks are deployed: a local CloudFormation in the place of AWS. Each account is another try.
 type place struct {
-	t      *testing.T
+	t *testing.T
+	*cloud
+}
+
+type cloud struct {
 	server *httptest.Server
 
-	mu       sync.Mutex
-	requests map[string]int
-	tries    map[string]*try // by account
-	readOnly bool
+	mu         sync.Mutex
+	tries      map[string]*try // by account
+	readOnly   map[string]bool // accounts of which a rehearsal reads
+	unreadable string          // identifier of a resource that cannot be read
 }
+
+// in is the place for a subtest.
+func (p *place) in(t *testing.T) *place { return &place{t, p.cloud} }
+
+// signer is the account in the signature of a request.
+var signer = regexp.MustCompile(`Credential=([0-9]+)/`)
 
 // A try is an update in which steps fail.
 type try struct {
@@ -52,9 +64,9 @@ var reads = []string{"DescribeStacks", "GetTemplate", "ListStackResources", "Get
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	p := &place{t: t, requests: map[string]int{}, tries: map[string]*try{}}
+	p := &place{t, &cloud{tries: map[string]*try{}, readOnly: map[string]bool{}}}
 	cloud, err := local.Open(t.Context(), local.Config{
-		Environ: append(os.Environ(), "HOME="+t.TempDir()), TimeScale: 1000, Around: p.around, Simulate: []string{"AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::Logs::LogGroup", "Acme::*"},
+		Dir: fixtures.TempDir(t), Environ: append(os.Environ(), "HOME="+t.TempDir()), TimeScale: 1000, Around: p.around, Simulate: []string{"AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::Logs::LogGroup", "Acme::*"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +79,15 @@ func newPlace(t *testing.T) *place {
 		}
 		name = name[strings.LastIndex(name, ".")+1:]
 		p.mu.Lock()
-		refused := p.readOnly && name != "" && !slices.Contains(reads, name)
-		p.requests[name]++
+		signed := signer.FindStringSubmatch(r.Header.Get("Authorization"))
+		refused := signed != nil && p.readOnly[signed[1]] && !slices.Contains(reads, name)
+		unreadable := name == "GetResource" && p.unreadable != "" && strings.Contains(string(body), p.unreadable)
 		p.mu.Unlock()
+		if unreadable {
+			w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+			http.Error(w, `{}`, http.StatusForbidden)
+			return
+		}
 		if refused {
 			t.Errorf("a rehearsal requests %s", name)
 			http.Error(w, "only reads are allowed", http.StatusForbidden)
@@ -203,11 +221,16 @@ func baseConfig(t *testing.T) local.Config {
 	return local.Config{Environ: append(os.Environ(), "HOME="+t.TempDir())}
 }
 
+// reads has requests of an account that do more than read fail.
+func (p *place) reads(account string, only bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readOnly[account] = only
+}
+
 func (p *place) rehearse(account, stack, body string, change func(*Config)) *Report {
 	p.t.Helper()
-	p.mu.Lock()
-	p.readOnly = true
-	p.mu.Unlock()
+	p.reads(account, true)
 	config := Config{
 		Remote: p.remote(account), Stack: stack, Template: []byte(body), File: "next.json", Base: baseConfig(p.t),
 		Getenv: func(string) string { return "" }, Parallel: 2, MaxRuns: 100,
@@ -219,9 +242,7 @@ func (p *place) rehearse(account, stack, body string, change func(*Config)) *Rep
 	if err != nil {
 		p.t.Fatalf("%s: %v", stack, err)
 	}
-	p.mu.Lock()
-	p.readOnly = false
-	p.mu.Unlock()
+	p.reads(account, false)
 	return report
 }
 
@@ -266,59 +287,67 @@ func of(format, value string) string { return fmt.Sprintf(format, value) }
 // TestFailures: for each failure of each stack, what the rehearsal says is what the engine then does.
 func TestFailures(t *testing.T) {
 	p := newPlace(t)
-	compared, failures := 0, 0
-	for i, test := range stacks {
-		before, after := `{"Resources": {`+test.before+`}}`, `{"Resources": {`+test.after+`}}`
-		account := fmt.Sprintf("%012d", (i+1)*1000)
-		if status := p.deploy(account, test.name, before, false); status != types.StackStatusCreateComplete {
-			t.Fatalf("%s: %s", test.name, status)
+	var compared, failures atomic.Int64
+	t.Run("stacks", func(t *testing.T) {
+		for i, test := range stacks {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				p := p.in(t)
+				before, after := `{"Resources": {`+test.before+`}}`, `{"Resources": {`+test.after+`}}`
+				account := func(n int) string { return fmt.Sprintf("%012d", (i+1)*1000+n) }
+				if status := p.deploy(account(0), test.name, before, false); status != types.StackStatusCreateComplete {
+					t.Fatal(status)
+				}
+				report := p.rehearse(account(0), test.name, after, nil)
+				if report.Skipped > 0 {
+					t.Errorf("%d failures were not rehearsed", report.Skipped)
+				}
+				// The update without a failure is one of the comparisons.
+				for n, f := range append([]Failure{{Status: report.Status}}, report.Failures...) {
+					p.compare(account(n+1), test.name, before, after, &f)
+				}
+				compared.Add(int64(len(report.Failures) + 1))
+				failures.Add(int64(len(report.Failures)))
+			})
 		}
-		report := p.rehearse(account, test.name, after, nil)
-		if report.Skipped > 0 {
-			t.Errorf("%s: %d failures were not rehearsed", test.name, report.Skipped)
-		}
-		base := Failure{Status: report.Status}
-		if !report.Succeeds() {
-			base.Left, base.Lost = []Lost{}, []Lost{}
-		}
-		for j, f := range append([]Failure{base}, report.Failures...) {
-			compared++
-			account := fmt.Sprintf("%012d", (i+1)*1000+j+1)
-			p.deploy(account, test.name, before, false)
-			p.mu.Lock()
-			try := p.tries[account]
-			if f.LogicalID != "" {
-				failures++
-				try.forward = &fault{f.LogicalID, f.Action, f.When == "after", ""}
-			}
-			if f.Rollback != "" {
-				action, id, _ := strings.Cut(f.Rollback, " ")
-				try.backward = &fault{id, action, false, ""}
-			}
-			try.updating = true
-			p.mu.Unlock()
-			status := p.deploy(account, test.name, after, true)
-			if string(status) != f.Status {
-				t.Errorf("%s, %s: predicted %s, got %s", test.name, f.At(), f.Status, status)
-			}
-			if f.LogicalID == "" {
-				continue
-			}
-			if left := p.leftovers(account, test.name); shown(left) != shown(f.Left) {
-				t.Errorf("%s, %s: predicted as left over %s, got %s", test.name, f.At(), shown(f.Left), shown(left))
-			}
-			p.mu.Lock()
-			lost := p.tries[account].lost
-			p.mu.Unlock()
-			if status != types.StackStatusUpdateComplete && shown(lost) != shown(f.Lost) {
-				t.Errorf("%s, %s: predicted as lost %s, got %s", test.name, f.At(), shown(f.Lost), shown(lost))
-			}
-		}
+	})
+	if failures.Load() < 70 {
+		t.Errorf("only %d failures", failures.Load())
 	}
-	if failures < 70 {
-		t.Errorf("only %d failures", failures)
+	t.Logf("%d stacks, %d updates compared, of them %d with a failure", len(stacks), compared.Load(), failures.Load())
+}
+
+// compare updates a stack with a failure, and compares what happens with the rehearsal. Without a LogicalID nothing fails.
+func (p *place) compare(account, stack, before, after string, f *Failure) {
+	p.t.Helper()
+	p.deploy(account, stack, before, false)
+	p.mu.Lock()
+	try := p.tries[account]
+	if f.LogicalID != "" {
+		try.forward = &fault{f.LogicalID, f.Action, f.When == "after", ""}
 	}
-	t.Logf("%d stacks, %d updates compared, of them %d with a failure", len(stacks), compared, failures)
+	if f.Rollback != "" {
+		action, id, _ := strings.Cut(f.Rollback, " ")
+		try.backward = &fault{id, action, false, ""}
+	}
+	try.updating = true
+	p.mu.Unlock()
+	status := p.deploy(account, stack, after, true)
+	if string(status) != f.Status {
+		p.t.Errorf("%s: predicted %s, got %s", f.At(), f.Status, status)
+	}
+	if f.LogicalID == "" {
+		return
+	}
+	if left := p.leftovers(account, stack); shown(left) != shown(f.Left) {
+		p.t.Errorf("%s: predicted as left over %s, got %s", f.At(), shown(f.Left), shown(left))
+	}
+	p.mu.Lock()
+	lost := try.lost
+	p.mu.Unlock()
+	if status != types.StackStatusUpdateComplete && shown(lost) != shown(f.Lost) {
+		p.t.Errorf("%s: predicted as lost %s, got %s", f.At(), shown(f.Lost), shown(lost))
+	}
 }
 
 // leftovers are the resources that exist and are not part of the stack.
@@ -421,7 +450,7 @@ func TestReport(t *testing.T) {
 	next = strings.Replace(next, `"Value": {"Ref": "Pw"}`, `"Value": "x"`, 1)
 	p.deploy(account, "logs", `{"Resources": {"L": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/busy"}}}}`, false)
 	r = p.rehearse(account, stack, next, nil)
-	if r.Status != "UPDATE_ROLLBACK_COMPLETE" || len(r.Conflicts) != 1 || r.Conflicts[0] != (Conflict{"New", "AWS::Logs::LogGroup", "/busy"}) || !slices.Equal(r.Path, []string{"A", "New"}) {
+	if r.Status != "UPDATE_ROLLBACK_COMPLETE" || len(r.Conflicts) != 1 || r.Conflicts[0] != (Conflict{"New", "AWS::Logs::LogGroup", "/busy"}) || !slices.Equal(r.Path, []string{"A", "New"}) || slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.Contains(s, "exists already") }) {
 		t.Errorf("%+v", r)
 	}
 	if all := text(r); !strings.Contains(all, "In use: /busy") || !strings.Contains(all, "Longest path: A → New") {
@@ -445,6 +474,28 @@ func TestStuck(t *testing.T) {
 	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --resources-to-skip A" {
 		t.Fatalf("%+v", r.Failures)
 	}
+}
+
+// TestInput: whether a name that cannot be read is in use is not known, and a parameter that the template does not have is refused, as
+// by the service.
+func TestInput(t *testing.T) {
+	p := newPlace(t)
+	const account = "000000000012"
+	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, false)
+	p.mu.Lock()
+	p.unreadable = "/busy"
+	p.mu.Unlock()
+	r := p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "1")+`, "New": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/busy"}}}}`, func(c *Config) { c.MaxRuns = 0 })
+	if want := "/busy (AWS::Logs::LogGroup) could not be read, so whether it exists already is not known: AccessDeniedException"; len(r.Conflicts) != 0 || !slices.Contains(r.Unknown, want) {
+		t.Errorf("%+v", r)
+	}
+	r = p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, func(c *Config) {
+		c.Parameters = []types.Parameter{{ParameterKey: aws.String("Pasword"), ParameterValue: aws.String("hunter3")}}
+	})
+	if r.Succeeds() || r.Reason != "Parameters: [Pasword] do not exist in the template" {
+		t.Errorf("%+v", r)
+	}
+	written(t, r)
 }
 
 // TestOutside: nested stacks, custom resources, wait conditions, signals and types without a schema are rehearsed as far as that goes.

@@ -299,6 +299,11 @@ func (r *run) after() (out []types.Parameter) {
 		}
 		out = append(out, p)
 	}
+	for _, p := range r.config.Parameters {
+		if r.config.next.parsed.Parameter(aws.ToString(p.ParameterKey)) == nil {
+			out = append(out, types.Parameter{ParameterKey: p.ParameterKey, ParameterValue: aws.String("")}) // which the service refuses
+		}
+	}
 	return out
 }
 

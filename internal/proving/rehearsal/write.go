@@ -57,7 +57,7 @@ func (r *Report) Near() (out []Quota) {
 // WriteText writes the report for people. clean makes a text safe for a terminal.
 func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Rehearsal of %s in %s: %s\n", r.StackName, r.Region, clean(r.Summary()))
+	fmt.Fprintf(&b, "Rehearsal of %s in %s: %s\n", clean(r.StackName), clean(r.Region), clean(r.Summary()))
 	if r.Status != "" && r.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", clean(r.Reason))
 	}
