@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/local"
 )
 
 // An action is what a step does. read reads its value in the file, act does it.
@@ -146,7 +147,36 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	}
 	out.calls = r.cloud.calls.since(from)
 	r.note(out)
+	if fault := step.Fail; fault != nil && r.unknown(fault.At) {
+		r.fail("expectation", fault.Position, nil, "no resource has the name %s: nothing can fail there", fault.At)
+		r.hintName(fault.At, out)
+		return nil
+	}
+	for _, name := range sortedKeys(step.Delay) {
+		if r.unknown(name) {
+			r.fail("expectation", step.At, nil, "no resource has the name %s: nothing can be delayed there", name)
+			r.hintName(name, out)
+			return nil
+		}
+	}
 	return r.judge(ctx, step, out)
+}
+
+// unknown reports whether no template and no call of the case has a resource with a name. A transform can add resources that are
+// never called.
+func (r *runner) unknown(name string) bool {
+	of := r.cloud.calls
+	if slices.ContainsFunc(of.since(0), func(c *call) bool {
+		return of.names(name, local.ResourceCall{LogicalID: c.LogicalID, StackName: c.Stack})
+	}) {
+		return false
+	}
+	_, below, _ := strings.Cut(name, ".")
+	return !slices.ContainsFunc(r.job.suite.templates, func(t *loaded) bool {
+		return len(t.template.UsedTransforms()) > 0 || slices.ContainsFunc(t.template.Resources, func(resource *template.Resource) bool {
+			return of.named(name, resource.LogicalID) || of.named(below, resource.LogicalID)
+		})
+	})
 }
 
 // A refusal is a request that the service refused: an outcome that a test may expect.
@@ -492,6 +522,9 @@ func (r *runner) change(ctx context.Context, step *Step, out *outcome) error {
 		state, logical := out.stack, m.Key
 		if stack, id, found := strings.Cut(m.Key, "."); found && r.stacks[stack] != nil {
 			state, logical = r.stacks[stack], id
+		}
+		if state.id == "" || state.settled {
+			return placedf(m.KeyAt, "there is no stack %s yet; deploy it first", state.name)
 		}
 		resources, err := r.cloud.resourcesOf(ctx, state.id)
 		if err != nil {
