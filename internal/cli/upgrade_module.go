@@ -138,7 +138,7 @@ func (u *moduleUpgrade) judge(result *contract.Result, refused error) {
 		return
 	}
 	if len(unknown) > 0 {
-		result.Note = "replacements are not known without the schemas of " + strings.Join(unknown, ", ") + "; cfn types import --aws imports them"
+		result.Note = "replacements are not known without the schemas of " + strings.Join(unknown, ", ") + "; cfn types import aws imports them"
 	}
 }
 

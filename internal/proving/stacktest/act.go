@@ -101,7 +101,8 @@ type stackState struct {
 	parameters []document.Member
 	changeSet  string // the ID of the last one
 	planned    *loaded
-	settled    bool // deleted
+	settled    bool            // deleted
+	retained   map[string]bool // logical IDs of resources that it has left, as its template or a request said
 }
 
 // An outcome is what a step has led to.
@@ -201,7 +202,7 @@ func (r *runner) stack(step *Step) *stackState { return r.state(r.job.suite.stac
 // state is what the case knows of a stack.
 func (r *runner) state(name string) *stackState {
 	if r.stacks[name] == nil {
-		r.stacks[name] = &stackState{name: name}
+		r.stacks[name] = &stackState{name: name, retained: map[string]bool{}}
 	}
 	return r.stacks[name]
 }
@@ -430,6 +431,11 @@ func (r *runner) follow(ctx context.Context, step *Step, out *outcome, after str
 		return err
 	}
 	out.status, out.reason, out.events = stack.StackStatus, aws.ToString(stack.StackStatusReason), events
+	for _, e := range events {
+		if e.ResourceStatus == types.ResourceStatusDeleteSkipped {
+			out.stack.retained[aws.ToString(e.LogicalResourceId)] = true
+		}
+	}
 	if out.invalid, err = r.cloud.validation(ctx, out); err != nil {
 		return err
 	}
@@ -699,13 +705,13 @@ func (r *runner) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// leftovers are resources of deleted stacks that no template says to keep. Of a nested stack, whose template is not known
+// leftovers are resources of deleted stacks that these have not retained. Of a nested stack, whose template and events are not known
 // here, those count whose deletion failed.
 func (r *runner) leftovers() []made {
 	failed := map[string]bool{}
 	for _, c := range r.cloud.calls.since(0) {
 		if c.Action == "DELETE" {
-			failed[c.Stack+"."+c.LogicalID] = true
+			failed[c.Type+"|"+c.identifier] = true
 		}
 	}
 	return r.cloud.calls.left(func(m made) bool {
@@ -713,12 +719,12 @@ func (r *runner) leftovers() []made {
 		switch {
 		case m.Stack == givenStack, state != nil && !state.settled:
 			return true
-		case failed[m.Stack+"."+m.LogicalID]:
+		case failed[m.Type+"|"+m.Identifier]:
 			return false
-		case state == nil || state.of == nil:
+		case state == nil || state.of == nil || state.retained[m.LogicalID]:
 			return true
 		}
-		resource := state.of.template.Resource(m.LogicalID)
-		return resource != nil && (strings.HasPrefix(resource.DeletionPolicy, "Retain") || strings.HasPrefix(resource.UpdateReplacePolicy, "Retain"))
+		resource := state.of.template.Resource(m.LogicalID) // no event says that a replaced one was retained
+		return resource != nil && strings.HasPrefix(resource.UpdateReplacePolicy, "Retain")
 	})
 }

@@ -105,7 +105,6 @@ func twins(t *testing.T, files map[string]string, fault, instead, want string, c
 	for name, text := range files {
 		if strings.Contains(text, fault) {
 			files[name], found = strings.Replace(text, fault, instead, 1), true
-			break
 		}
 	}
 	if !found {

@@ -25,8 +25,9 @@ type call struct {
 	Rollback                       bool
 	Desired, Previous              map[string]any
 
-	token  string
-	answer local.ResourceAnswer // the latest
+	token      string
+	identifier string               // before the call
+	answer     local.ResourceAnswer // the latest
 }
 
 // calls are what providers of resources were called with, and what the step at hand does to them.
@@ -142,7 +143,7 @@ func (c *calls) record(of local.ResourceCall) *call {
 	}
 	made := &call{
 		Stack: of.StackName, LogicalID: of.LogicalID, Type: of.Type, Action: of.Action, Rollback: of.Rollback,
-		Desired: copied(of.Desired), Previous: copied(of.Previous), token: of.Token,
+		Desired: copied(of.Desired), Previous: copied(of.Previous), token: of.Token, identifier: of.Identifier,
 	}
 	c.made = append(c.made, made)
 	return made

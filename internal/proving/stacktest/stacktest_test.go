@@ -265,6 +265,20 @@ Resources:
 	}
 }
 
+// TestRetained: what a stack retains is not left over, also if a transform has made it.
+func TestRetained(t *testing.T) {
+	const template = `Transform: AWS::LanguageExtensions
+Resources:
+  Fn::ForEach::Limits:
+  - Of
+  - [One, Two]
+  - Limit${Of}: {Type: AWS::SSM::Parameter, DeletionPolicy: Retain, Properties: {Type: String, Value: x}}
+`
+	if summary, problems := run(t, template, "stacktest: 1\ntemplate: shop.yaml\nsteps: [{deploy: {}}]"); !summary.OK() {
+		t.Error(problems)
+	}
+}
+
 // TestLoad: what is wrong with a file is reported with its place, all in one run.
 func TestLoad(t *testing.T) {
 	for _, test := range []struct{ name, suite, want string }{
