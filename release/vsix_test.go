@@ -180,11 +180,13 @@ stack test 5:stacktest/unknown-key
 schema 5:lint/path-unresolved
 repaired 0
 closed false
+in the workspace false
 watches true logs true
 restarted 8
+restarted twice 8 running 1
 missing 1 /no-such-program was not found. Install cfn, or set its path. 0
 found again 8
-stopped 0
+stopped 0 running 0
 `
 	if err != nil || string(out) != want {
 		t.Errorf("%v, the user saw\n%s\nwant\n%s\nstderr:\n%s", err, out, want, &stderr)

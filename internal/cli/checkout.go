@@ -148,8 +148,10 @@ func (c *app) writeTree(ctx context.Context, dir string, entries []treeEntry) (e
 			break
 		}
 	}
-	if ended := cmd.Wait(); err == nil && ended != nil {
+	if ended := cmd.Wait(); ended != nil && complaint.Len() > 0 { // why the output ended early
 		err = errors.New(sentence(strings.TrimSpace(complaint.String())))
+	} else if err == nil {
+		err = ended
 	}
 	return err
 }

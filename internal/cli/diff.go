@@ -31,6 +31,7 @@ change, run "cfn explain ID".
 OLD and NEW can each be
   a schema file            initech-tps-report.json
   the folder of a project  .
+  a package                v1.zip, as "cfn package" makes it
   a folder of schemas      schemas/; types are matched by their names
   a file or folder in git  v1.2.0:initech-tps-report.json, HEAD~1:schemas; paths are relative
                            to the top of the repository, or to the working folder with "./"

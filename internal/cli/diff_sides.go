@@ -40,6 +40,9 @@ func (c *app) versions(ctx context.Context, name string, cfg schema.Config) (sid
 	if err != nil {
 		return c.revision(ctx, name, cfg)
 	}
+	if strings.EqualFold(filepath.Ext(name), ".zip") && !isDir(c.path(name)) {
+		return c.packaged(ctx, name)
+	}
 	subjects, err := c.subjects(name)
 	if err != nil {
 		return side{}, err
@@ -66,6 +69,18 @@ func (c *app) versions(ctx context.Context, name string, cfg schema.Config) (sid
 		out.schemas = append(out.schemas, one)
 	}
 	return out, nil
+}
+
+// packaged reads the schema of a package.
+func (c *app) packaged(ctx context.Context, name string) (side, error) {
+	b, _, err := c.readPackage(ctx, name)
+	switch {
+	case err != nil:
+		return side{}, err
+	case b.Kind == schema.Module:
+		return side{}, withHint(fmt.Errorf("%s is a module, which has no schema", name), "cfn test --upgrade-from %s compares what the versions of a module expand to", shellQuote(name))
+	}
+	return side{schemas: []*schema.Schema{b.Schema}, dir: filepath.Dir(c.path(name))}, nil
 }
 
 func isDir(path string) bool {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,12 +17,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/build"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/proving/stacktest"
+	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -95,11 +96,6 @@ func (o *stackSuiteOptions) check(remote *remoteOptions) error {
 	}
 	if o.parallel < 0 {
 		return usagef("option --parallel: expected a positive number but got %d", o.parallel)
-	}
-	for _, pattern := range o.cases {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return usagef("option --case: %q is not a pattern", pattern)
-		}
 	}
 	for _, report := range o.reports {
 		format, file, _ := strings.Cut(report, "=")
@@ -180,8 +176,11 @@ func (c *app) findSuites(ctx context.Context) (names []string, err error) {
 		if stopped := ctx.Err(); stopped != nil {
 			return stopped
 		}
-		if entries++; err != nil || entries > maxProjectEntries {
+		if err != nil {
 			return nil // a folder that cannot be read has no tests of the user
+		}
+		if entries++; entries > maxProjectEntries {
+			return withHint(fmt.Errorf("the working folder has more than %d files", maxProjectEntries), "pass the paths of the files of stack tests")
 		}
 		if entry.IsDir() && file != root && (strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"node_modules", "cdk.out", "target"}, entry.Name())) {
 			return fs.SkipDir
@@ -198,10 +197,7 @@ func (c *app) findSuites(ctx context.Context) (names []string, err error) {
 }
 
 func (o *stackSuiteOptions) selects(name string) bool {
-	return len(o.cases) == 0 || slices.ContainsFunc(o.cases, func(pattern string) bool {
-		ok, _ := path.Match(pattern, name) // was checked
-		return ok || pattern == name
-	})
+	return len(o.cases) == 0 || slices.ContainsFunc(o.cases, func(pattern string) bool { return schema.MatchTarget(pattern, name) })
 }
 
 // suiteConfig is what tests are run with.
@@ -345,10 +341,12 @@ func (c *app) synthesize(ctx context.Context, dir, out string) error {
 		shell, flag = "cmd", "/c"
 	}
 	run := exec.CommandContext(ctx, shell, flag, command.Text)
-	run.Dir, run.WaitDelay = dir, 5*time.Second
+	lambda.EndWithDescendants(run)
+	run.Dir = dir
 	run.Env = append(slices.Clone(c.Environ), "CDK_OUTDIR="+out, "CDK_CONTEXT_JSON="+given)
 	var said bytes.Buffer
-	run.Stdout, run.Stderr = &said, &said
+	run.Stdout = &limited{&said, maxCDKOutput}
+	run.Stderr = run.Stdout
 	defer c.progress("running the CDK app in %s", c.shown(dir))()
 	if err := run.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -360,8 +358,11 @@ func (c *app) synthesize(ctx context.Context, dir, out string) error {
 	return nil
 }
 
-// maxCDKFile bounds cdk.json and cdk.context.json, in bytes.
-const maxCDKFile = 4 << 20
+// Bounds of cdk.json and cdk.context.json, and of what an app prints, in bytes.
+const (
+	maxCDKFile   = 4 << 20
+	maxCDKOutput = 1 << 20
+)
 
 // cdkContext is the context of a CDK app, as JSON: that of cdk.context.json, over which that of cdk.json counts.
 func cdkContext(settings *document.Value, dir string) (string, error) {

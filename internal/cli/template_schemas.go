@@ -186,6 +186,9 @@ func (s *schemaSource) allNames() []string {
 	if s.names != nil {
 		return s.names
 	}
+	if err := s.searchProjects(); err != nil {
+		s.app.notef("warning: not all projects are used: %v\n", err)
+	}
 	names := append(slices.Collect(maps.Keys(s.projects)), slices.Collect(maps.Keys(s.builtin))...)
 	names = append(names, simulate.Infrastructure()...)
 	if s.remote != nil {

@@ -176,7 +176,11 @@ func (c *app) reportStacks(opts *testOptions, s *schema.Schema, run func(contrac
 	case text.Err() != nil:
 		return fmt.Errorf("write the report: %w", text.Err())
 	case !summary.OK():
-		return &exitError{exitFailure, "One or more tests in stacks failed"}
+		what := "tests in stacks"
+		if opts.upgradeFrom != "" {
+			what = "upgrade tests"
+		}
+		return &exitError{exitFailure, "One or more " + what + " failed"}
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
-	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/envvar"
 	"github.com/formwork-dev/formwork/internal/proving/contract"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
@@ -57,6 +56,13 @@ func (l *lastUpdate) models() (desired, previous map[string]any) {
 func (c *app) testUpgrade(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) error {
 	if p.Kind == schema.Hook {
 		return usagef("option --upgrade-from: only resource types and modules have upgrade tests; %s is a hook", p.TypeName)
+	}
+	if p.Kind == schema.Module {
+		for name, set := range map[string]bool{"downgrade": opts.downgrade, "simulated": opts.simulated} {
+			if set {
+				return usagef("option --%s: not allowed for a module, which has no handlers", name)
+			}
+		}
 	}
 	old, err := c.oldVersion(ctx, opts, p)
 	if err != nil {
@@ -147,7 +153,6 @@ func (c *app) oldInputs(ctx context.Context, opts *testOptions, p *project.Proje
 	from := contract.InputsConfig{
 		Files: old.files, Label: old.name + ":", Schema: old.schema, Exports: exports, Env: func(name string) (string, bool) { return envvar.Lookup(c.Environ, name) },
 	}
-	var problems diag.List
 	if old.files != nil {
 		inputs, found, err := contract.LoadInputs(from)
 		if err != nil || found.HasErrors() {

@@ -23,8 +23,11 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/plan"
 )
 
-// maxVariants bounds the generated parameters of a module.
-const maxVariants = 50
+// Bounds of the generated parameters of a module, and of the value of one in a message, in bytes.
+const (
+	maxVariants   = 50
+	maxShownValue = 100
+)
 
 // A moduleUpgrade compares what two versions of a module expand to.
 type moduleUpgrade struct {
@@ -38,11 +41,6 @@ type moduleUpgrade struct {
 
 // upgradeModule tests the upgrade of a module.
 func (c *app) upgradeModule(ctx context.Context, opts *testOptions, p *project.Project, old *oldVersion) error {
-	for name, set := range map[string]bool{"downgrade": opts.downgrade, "simulated": opts.simulated} {
-		if set {
-			return usagef("option --%s: not allowed for a module, which has no handlers", name)
-		}
-	}
 	cases := slices.DeleteFunc(contract.ModuleUpgradeCases(), func(of contract.Case) bool { return !opts.arguments.Selection.Picks(&of) })
 	deselected := len(contract.ModuleUpgradeCases()) - len(cases)
 	switch {
@@ -140,7 +138,7 @@ func (u *moduleUpgrade) judge(result *contract.Result, refused error) {
 		return
 	}
 	if len(unknown) > 0 {
-		result.Note = "replacements are not known without the schemas of " + strings.Join(unknown, ", ") + "; cfn types import --aws imports them"
+		result.Note = "replacements are not known without the schemas of " + strings.Join(unknown, ", ") + "; cfn types import aws imports them"
 	}
 }
 
@@ -206,21 +204,25 @@ func (u *moduleUpgrade) with() string {
 	if len(u.given) == 0 {
 		return ""
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(u.given)) {
-		if p := u.parameter(name); p == nil || !p.NoEcho {
-			parts = append(parts, fmt.Sprintf("%s=%v", name, u.given[name]))
+	hidden := map[string]bool{}
+	for _, fragment := range []*module.Fragment{u.old, u.new} {
+		t, _ := template.Parse(fragment.File, fragment.Data, template.ParseOptions{})
+		if t == nil {
+			continue
+		}
+		for _, p := range t.Parameters {
+			hidden[p.Name] = hidden[p.Name] || p.NoEcho
 		}
 	}
-	return ", with " + strings.Join(parts, ", ")
-}
-
-func (u *moduleUpgrade) parameter(name string) *template.Parameter {
-	t, _ := template.Parse(u.old.File, u.old.Data, template.ParseOptions{})
-	if t == nil {
-		return nil
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(u.given)) {
+		value := words.Cut(fmt.Sprint(u.given[name]), maxShownValue)
+		if hidden[name] {
+			value = "****"
+		}
+		parts = append(parts, name+"="+value)
 	}
-	return t.Parameter(name)
+	return ", with " + strings.Join(parts, ", ")
 }
 
 // expand is a template with the module alone, expanded.

@@ -42,6 +42,8 @@ func (c *app) oldVersion(ctx context.Context, opts *testOptions, p *project.Proj
 	switch info, err := os.Stat(c.path(name)); {
 	case err == nil && info.IsDir():
 		return nil, withHint(fmt.Errorf("%s is a folder", name), "pass a package, as cfn package makes it: (cd %s && cfn package)", shellQuote(name))
+	case err == nil && isDocument(name) && p.Kind == schema.Module:
+		return nil, withHint(fmt.Errorf("%s is not a package", name), "pass a package of the old version of the module, as cfn package makes it, or a revision in git")
 	case err == nil && isDocument(name):
 		return old, c.oldSchema(ctx, opts, old)
 	case err == nil:

@@ -81,6 +81,15 @@ const vscode = {
     onDidSaveTextDocument: on('save'), onDidCloseTextDocument: on('close'),
   },
 };
+const started = []; // processes with their options
+const childProcess = require('child_process');
+const { spawn } = childProcess;
+childProcess.spawn = (program, args, options) => {
+  const child = spawn(program, args, options);
+  started.push({ child, options });
+  return child;
+};
+const running = () => started.filter(({ child }) => child.pid && child.exitCode === null && child.signalCode === null).length;
 const load = Module._load;
 Module._load = (name, ...rest) => (name === 'vscode' ? vscode : load(name, ...rest));
 
@@ -136,10 +145,13 @@ const lines = (list) => list.map((p) => `${p.range.start.line + 1}:${p.code}`).j
   listeners.save(template);
   listeners.close(schema);
   print('closed', problems.has(schema.uri.toString()));
+  print('in the workspace', started.some(({ options }) => options.cwd.startsWith(project)));
   print('watches', watched.includes('**/.rpdk-config'), 'logs', log.join('').length > 0);
 
   await problemsOf(template, () => commands['cfn.restart']());
   print('restarted', Object.keys(providers).length);
+  await Promise.all([commands['cfn.restart'](), commands['cfn.restart']()]);
+  print('restarted twice', Object.keys(providers).length, 'running', running());
   settings.path = path.join(project, 'no-such-program');
   await listeners.configuration({ affectsConfiguration: () => true });
   print('missing', shown.length, shown[0].replace(project, ''), Object.keys(providers).length);
@@ -147,5 +159,5 @@ const lines = (list) => list.map((p) => `${p.range.start.line + 1}:${p.code}`).j
   await problemsOf(template, () => listeners.configuration({ affectsConfiguration: () => true }));
   print('found again', Object.keys(providers).length);
   await deactivate();
-  print('stopped', Object.keys(providers).length);
+  print('stopped', Object.keys(providers).length, 'running', running());
 })().catch((error) => { console.error(error, log.join('')); process.exit(1); });

@@ -32,26 +32,27 @@ class Session {
   async start() {
     const settings = vscode.workspace.getConfiguration('cfn');
     const program = settings.get('path') || 'cfn';
-    const folders = (vscode.workspace.workspaceFolders || []).map((f) => ({ uri: f.uri.toString(), name: f.name, path: f.uri.fsPath }));
-    const client = new Client(program, ['lsp', '--stdio', ...(settings.get('arguments') || [])], { cwd: folders.length ? folders[0].path : undefined }, {
+    const folders = (vscode.workspace.workspaceFolders || []).map((f) => ({ uri: f.uri.toString(), name: f.name }));
+    // Windows looks for a program in the working folder first: it is that of the extension, since a workspace may bring a program of its own.
+    const client = new Client(program, ['lsp', '--stdio', ...(settings.get('arguments') || [])], { cwd: __dirname }, {
       notification: (method, params) => { if (method === 'textDocument/publishDiagnostics' && this.client === client) this.publish(params); },
       request: (method, params) => this.register(method, params),
       log: (text) => this.output.append(text),
       exit: (error) => this.ended(client, program, error),
     });
     this.client = client;
-    const workspaceFolders = folders.map(({ uri, name }) => ({ uri, name }));
     const answer = await client.request('initialize', {
-      processId: process.pid, rootUri: folders.length ? folders[0].uri : null, workspaceFolders, initializationOptions: { stacks: settings.get('stacks') || {} }, capabilities,
+      processId: process.pid, rootUri: folders.length ? folders[0].uri : null, workspaceFolders: folders, initializationOptions: { stacks: settings.get('stacks') || {} }, capabilities,
     });
     client.notify('initialized', {});
     this.provide(client, answer.capabilities);
     for (const document of vscode.workspace.textDocuments) this.opened(document);
   }
 
-  async restart() {
-    await this.stop();
-    await this.start().catch((error) => this.output.appendLine(error.message));
+  // restart ends one restart before it begins the next one, so that only one server runs.
+  restart() {
+    this.restarting = Promise.resolve(this.restarting).then(() => this.stop()).then(() => this.start()).catch((error) => this.output.appendLine(error.message));
+    return this.restarting;
   }
 
   async stop() {
@@ -70,7 +71,7 @@ class Session {
     this.problems.clear();
     if (error && error.code !== 'ENOENT' && this.restarts++ < maxRestarts) {
       this.output.appendLine(`${error.message}; it is started again`);
-      return this.start().catch((e) => this.output.appendLine(e.message));
+      return this.restart();
     }
     const text = error && error.code === 'ENOENT'
       ? `${program} was not found. Install cfn, or set its path.`

@@ -503,9 +503,12 @@ func upgradeWriteOnly(ctx context.Context, u *upgradeRun) error {
 	if u.up.LastUpdate != nil {
 		desired, previous := u.up.LastUpdate()
 		for _, path := range secrets {
-			for name, sent := range map[string][2]any{"previous": {valueAt(was, path.Tokens), valueAt(previous, path.Tokens)}, "requested": {valueAt(u.updated, path.Tokens), valueAt(desired, path.Tokens)}} {
-				if fmt.Sprint(sent[0]) != fmt.Sprint(sent[1]) {
-					return fails(violated(clauseUpgradeSecret, "the %s model of the update did not have the write-only value of %s", name, path.Tokens))
+			for _, model := range []struct {
+				name      string
+				want, got map[string]any
+			}{{"previous", was, previous}, {"requested", u.updated, desired}} {
+				if fmt.Sprint(valueAt(model.want, path.Tokens)) != fmt.Sprint(valueAt(model.got, path.Tokens)) {
+					return fails(violated(clauseUpgradeSecret, "the %s model of the update did not have the write-only value of %s", model.name, path.Tokens))
 				}
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/local"
 )
 
 // An action is what a step does. read reads its value in the file, act does it.
@@ -100,7 +101,8 @@ type stackState struct {
 	parameters []document.Member
 	changeSet  string // the ID of the last one
 	planned    *loaded
-	settled    bool // deleted
+	settled    bool            // deleted
+	retained   map[string]bool // logical IDs of resources that it has left, as its template or a request said
 }
 
 // An outcome is what a step has led to.
@@ -146,7 +148,36 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	}
 	out.calls = r.cloud.calls.since(from)
 	r.note(out)
+	if fault := step.Fail; fault != nil && r.unknown(fault.At) {
+		r.fail("expectation", fault.Position, nil, "no resource has the name %s: nothing can fail there", fault.At)
+		r.hintName(fault.At, out)
+		return nil
+	}
+	for _, name := range sortedKeys(step.Delay) {
+		if r.unknown(name) {
+			r.fail("expectation", step.At, nil, "no resource has the name %s: nothing can be delayed there", name)
+			r.hintName(name, out)
+			return nil
+		}
+	}
 	return r.judge(ctx, step, out)
+}
+
+// unknown reports whether no template and no call of the case has a resource with a name. A transform can add resources that are
+// never called.
+func (r *runner) unknown(name string) bool {
+	of := r.cloud.calls
+	if slices.ContainsFunc(of.since(0), func(c *call) bool {
+		return of.names(name, local.ResourceCall{LogicalID: c.LogicalID, StackName: c.Stack})
+	}) {
+		return false
+	}
+	_, below, _ := strings.Cut(name, ".")
+	return !slices.ContainsFunc(r.job.suite.templates, func(t *loaded) bool {
+		return len(t.template.UsedTransforms()) > 0 || slices.ContainsFunc(t.template.Resources, func(resource *template.Resource) bool {
+			return of.named(name, resource.LogicalID) || of.named(below, resource.LogicalID)
+		})
+	})
 }
 
 // A refusal is a request that the service refused: an outcome that a test may expect.
@@ -171,7 +202,7 @@ func (r *runner) stack(step *Step) *stackState { return r.state(r.job.suite.stac
 // state is what the case knows of a stack.
 func (r *runner) state(name string) *stackState {
 	if r.stacks[name] == nil {
-		r.stacks[name] = &stackState{name: name}
+		r.stacks[name] = &stackState{name: name, retained: map[string]bool{}}
 	}
 	return r.stacks[name]
 }
@@ -400,6 +431,11 @@ func (r *runner) follow(ctx context.Context, step *Step, out *outcome, after str
 		return err
 	}
 	out.status, out.reason, out.events = stack.StackStatus, aws.ToString(stack.StackStatusReason), events
+	for _, e := range events {
+		if e.ResourceStatus == types.ResourceStatusDeleteSkipped {
+			out.stack.retained[aws.ToString(e.LogicalResourceId)] = true
+		}
+	}
 	if out.invalid, err = r.cloud.validation(ctx, out); err != nil {
 		return err
 	}
@@ -492,6 +528,9 @@ func (r *runner) change(ctx context.Context, step *Step, out *outcome) error {
 		state, logical := out.stack, m.Key
 		if stack, id, found := strings.Cut(m.Key, "."); found && r.stacks[stack] != nil {
 			state, logical = r.stacks[stack], id
+		}
+		if state.id == "" || state.settled {
+			return placedf(m.KeyAt, "there is no stack %s yet; deploy it first", state.name)
 		}
 		resources, err := r.cloud.resourcesOf(ctx, state.id)
 		if err != nil {
@@ -666,13 +705,13 @@ func (r *runner) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// leftovers are resources of deleted stacks that no template says to keep. Of a nested stack, whose template is not known
+// leftovers are resources of deleted stacks that these have not retained. Of a nested stack, whose template and events are not known
 // here, those count whose deletion failed.
 func (r *runner) leftovers() []made {
 	failed := map[string]bool{}
 	for _, c := range r.cloud.calls.since(0) {
 		if c.Action == "DELETE" {
-			failed[c.Stack+"."+c.LogicalID] = true
+			failed[c.Type+"|"+c.identifier] = true
 		}
 	}
 	return r.cloud.calls.left(func(m made) bool {
@@ -680,12 +719,12 @@ func (r *runner) leftovers() []made {
 		switch {
 		case m.Stack == givenStack, state != nil && !state.settled:
 			return true
-		case failed[m.Stack+"."+m.LogicalID]:
+		case failed[m.Type+"|"+m.Identifier]:
 			return false
-		case state == nil || state.of == nil:
+		case state == nil || state.of == nil || state.retained[m.LogicalID]:
 			return true
 		}
-		resource := state.of.template.Resource(m.LogicalID)
-		return resource != nil && (strings.HasPrefix(resource.DeletionPolicy, "Retain") || strings.HasPrefix(resource.UpdateReplacePolicy, "Retain"))
+		resource := state.of.template.Resource(m.LogicalID) // no event says that a replaced one was retained
+		return resource != nil && strings.HasPrefix(resource.UpdateReplacePolicy, "Retain")
 	})
 }

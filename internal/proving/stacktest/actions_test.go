@@ -105,7 +105,6 @@ func twins(t *testing.T, files map[string]string, fault, instead, want string, c
 	for name, text := range files {
 		if strings.Contains(text, fault) {
 			files[name], found = strings.Replace(text, fault, instead, 1), true
-			break
 		}
 	}
 	if !found {
@@ -163,11 +162,12 @@ func TestCall(t *testing.T) {
 			fmt.Fprint(w, `{"errorType": "Refused", "errorMessage": "not now"}`)
 			return
 		}
-		fmt.Fprintf(w, `{"event": %s, "n": 7}`, event)
+		fmt.Fprintf(w, `{"event": %s, "n": 7, "none": null}`, event)
 	}))
 	t.Cleanup(function.Close)
 	for _, test := range []struct{ name, step, fault, instead, want string }{
 		{"an answer", "call: {function: echo, payload: {name: !Ref OwnerC3D4}}\n  expect: {result: {n: 7, event: {name: !Ref OwnerC3D4}}}", "n: 7", "n: 8", "result.n: expected 8 but got 7"},
+		{"null", "call: {function: echo}\n  expect: {result: {none: null}}", "none: null", "n: null", "result.n: expected null but got 7"},
 		{"an error", "call: {function: echo, payload: {Fail: true}}\n  expect: {error: {code: Refused, message: not now}}", "Fail: true", "Fail: false", "the request was not refused"},
 		{"an unknown function", "call: {function: none}\n  expect: {error: {code: ResourceNotFoundException}}", "function: none", "function: echo", "the request was not refused"},
 		{"no function", "call: {function: echo}\n  expect: {result: {n: {$any: true}}}", "call: {function: echo}", "drift: {}", "no function was called: use call"},

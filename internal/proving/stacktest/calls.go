@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -26,8 +25,9 @@ type call struct {
 	Rollback                       bool
 	Desired, Previous              map[string]any
 
-	token  string
-	answer local.ResourceAnswer // the latest
+	token      string
+	identifier string               // before the call
+	answer     local.ResourceAnswer // the latest
 }
 
 // calls are what providers of resources were called with, and what the step at hand does to them.
@@ -129,12 +129,6 @@ func (c *calls) names(name string, of local.ResourceCall) bool {
 	return c.named(logical, of.LogicalID) && (stack == of.StackName || strings.HasPrefix(of.StackName, stack+"-") || strings.Contains(of.StackName, "-"+stack+"-"))
 }
 
-// globs is whether a pattern with * matches a name.
-func globs(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok
-}
-
 // record keeps a call once per operation.
 func (c *calls) record(of local.ResourceCall) *call {
 	c.mu.Lock()
@@ -149,7 +143,7 @@ func (c *calls) record(of local.ResourceCall) *call {
 	}
 	made := &call{
 		Stack: of.StackName, LogicalID: of.LogicalID, Type: of.Type, Action: of.Action, Rollback: of.Rollback,
-		Desired: copied(of.Desired), Previous: copied(of.Previous), token: of.Token,
+		Desired: copied(of.Desired), Previous: copied(of.Previous), token: of.Token, identifier: of.Identifier,
 	}
 	c.made = append(c.made, made)
 	return made
@@ -254,7 +248,7 @@ func (c *calls) functionAnswer(of local.ResourceCall) (local.ResourceAnswer, boo
 	_, name, _ := strings.Cut(token, ":function:")
 	name, _, _ = strings.Cut(name, ":")
 	for _, f := range c.functions {
-		if f.Answer == nil || !globs(f.Name, name) {
+		if f.Answer == nil || !schema.MatchTarget(f.Name, name) {
 			continue
 		}
 		text := func(key, otherwise string) string {
@@ -280,7 +274,7 @@ func (c *calls) functionAnswer(of local.ResourceCall) (local.ResourceAnswer, boo
 // attributes sets what the file says simulated resources have.
 func (c *calls) attributes(typeName string, model map[string]any) {
 	for _, rule := range c.types {
-		if !globs(rule.Pattern, typeName) {
+		if !schema.MatchTarget(rule.Pattern, typeName) {
 			continue
 		}
 		for _, m := range rule.Attributes {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -110,7 +111,7 @@ func (r *runner) learnKinds(ctx context.Context) error {
 	for typeName := range s.kinds {
 		s.kinds[typeName] = "built in"
 		for _, rule := range r.job.suite.suite.Types {
-			if rule.Delegate != "" && globs(rule.Pattern, typeName) {
+			if rule.Delegate != "" && schema.MatchTarget(rule.Pattern, typeName) {
 				s.kinds[typeName] = "delegated"
 			}
 		}
@@ -163,7 +164,7 @@ func measure(p *prepared, s *seen) *Coverage {
 			} else {
 				add("resources", 1, 0, r.LogicalID+" was never deployed")
 			}
-			for at := range of.ifs(r.Properties) {
+			for _, at := range sortedKeys(of.ifs(r.Properties)) {
 				addBoth(add, "branches", "Fn::If in "+strings.TrimPrefix(at, of.key("")), s.branches[at])
 			}
 		}
@@ -175,11 +176,14 @@ func measure(p *prepared, s *seen) *Coverage {
 }
 
 func addBoth(add func(string, int, int, ...string), what, name string, b both) {
-	for value, was := range map[string]bool{"true": b.yes, "false": b.no} {
-		if was {
+	for _, of := range []struct {
+		value string
+		seen  bool
+	}{{"true", b.yes}, {"false", b.no}} {
+		if of.seen {
 			add(what, 1, 1)
 		} else {
-			add(what, 1, 0, name+" was never "+value)
+			add(what, 1, 0, name+" was never "+of.value)
 		}
 	}
 }

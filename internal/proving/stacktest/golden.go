@@ -2,11 +2,13 @@ package stacktest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,18 +83,34 @@ func (r *runner) planText(out *outcome) ([]byte, error) {
 	if err := encoder.Encode(list); err != nil {
 		return nil, err
 	}
-	masked := r.cloud.calls.secrets.Hide(text.String())
+	return []byte(r.masks().Replace(r.cloud.calls.secrets.Hide(text.String()))), nil
+}
+
+// minMasked is the least length of an identifier that is replaced: a shorter one may be a part of another word.
+const minMasked = 8
+
+// masks replaces identifiers of stacks and resources by names. A longer one comes first: the shorter one may be its beginning.
+func (r *runner) masks() *strings.Replacer {
+	names := map[string]string{}
 	for name, state := range r.stacks {
-		for _, c := range r.cloud.calls.since(0) {
-			if c.Stack == name && c.answer.Identifier != "" && len(c.answer.Identifier) >= 8 {
-				masked = strings.ReplaceAll(masked, c.answer.Identifier, "<"+c.LogicalID+">")
-			}
+		names[state.id] = name
+	}
+	for _, c := range r.cloud.calls.since(0) {
+		if r.stacks[c.Stack] == nil {
+			continue
 		}
-		if state.id != "" {
-			masked = strings.ReplaceAll(masked, state.id, "<"+name+">")
+		if name, known := names[c.answer.Identifier]; !known || c.LogicalID < name {
+			names[c.answer.Identifier] = c.LogicalID
 		}
 	}
-	return []byte(masked), nil
+	longest := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, identifier := range longest {
+		if len(identifier) >= minMasked {
+			pairs = append(pairs, identifier, "<"+names[identifier]+">")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // withoutEmpty is a value without its empty members.

@@ -309,7 +309,8 @@ func (r *runner) judgeChanges(_ context.Context, m document.Member, out *outcome
 			continue
 		}
 		matched := false
-		for logical, c := range found {
+		for _, logical := range sortedKeys(found) {
+			c := found[logical]
 			if !r.job.suite.constructs.match(want.Key, logical) {
 				continue
 			}
@@ -545,10 +546,11 @@ func (r *runner) judgeCalls(ctx context.Context, m document.Member, out *outcome
 				continue
 			}
 			var differs []mismatch
-			for key, got := range map[string]any{"desired": any(c.Desired), "previous": any(c.Previous)} {
-				if of, ok := wanted[key]; ok {
-					differs = append(differs, match(key, of, got)...)
-				}
+			if of, ok := wanted["desired"]; ok {
+				differs = match("desired", of, any(c.Desired))
+			}
+			if of, ok := wanted["previous"]; ok {
+				differs = append(differs, match("previous", of, any(c.Previous))...)
 			}
 			if differs == nil {
 				n++

@@ -141,7 +141,7 @@ func match(path string, want, got any) []mismatch {
 		}
 		return out
 	}
-	if isScalar(got) && isScalar(want) && textOf(want) == textOf(got) {
+	if want == nil && got == nil || isScalar(got) && isScalar(want) && textOf(want) == textOf(got) {
 		return nil
 	}
 	return []mismatch{{path, shown(want), shown(got)}}
@@ -195,13 +195,25 @@ func unordered(path string, want, got any) []mismatch {
 	if !ok || !is || len(wanted) != len(found) {
 		return []mismatch{{path, shown(want) + " in any order", shown(got)}}
 	}
-	left := slices.Clone(found)
-	for _, w := range wanted {
-		i := slices.IndexFunc(left, func(item any) bool { return match("", w, item) == nil })
-		if i < 0 {
+	by := make([]int, len(found)) // which wanted item each of them is for, from 1
+	var place func(w int, tried []bool) bool
+	place = func(w int, tried []bool) bool {
+		for i, item := range found {
+			if tried[i] || match("", wanted[w], item) != nil {
+				continue
+			}
+			tried[i] = true
+			if by[i] == 0 || place(by[i]-1, tried) { // the other wanted item may have another place
+				by[i] = w + 1
+				return true
+			}
+		}
+		return false
+	}
+	for w := range wanted {
+		if !place(w, make([]bool, len(found))) {
 			return []mismatch{{path, shown(want) + " in any order", shown(got)}}
 		}
-		left = slices.Delete(left, i, i+1)
 	}
 	return nil
 }

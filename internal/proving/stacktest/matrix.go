@@ -32,7 +32,7 @@ func variants(ctx context.Context, r *reader, m *matrix, of *loaded, p *prepared
 		case len(values) == 0:
 			values = declared.AllowedValues
 		}
-		out = product(out, a.Name, values)
+		out = product(out, a.Name, values, maxCases+1)
 		if len(out) > maxCases {
 			r.add("value", m.At, "", "the matrix has more than %d variants", maxCases)
 			return nil
@@ -53,9 +53,13 @@ func variants(ctx context.Context, r *reader, m *matrix, of *loaded, p *prepared
 	return out
 }
 
-func product(of []variant, name string, values []string) (out []variant) {
+// product has each variant with each value of a parameter, and at most so many.
+func product(of []variant, name string, values []string, limit int) (out []variant) {
 	for _, v := range of {
 		for _, value := range values {
+			if len(out) == limit {
+				return out
+			}
 			out = append(out, append(slices.Clone(v), document.Member{Key: name, Value: &document.Value{Kind: document.String, Text: value}}))
 		}
 	}
@@ -95,7 +99,10 @@ func solved(ctx context.Context, r *reader, m *matrix, of *loaded, p *prepared, 
 				next = append(next, more)
 			}
 		}
-		wanted = next
+		if wanted = next; len(wanted)*len(given) > maxCases {
+			r.add("value", m.At, "", "the matrix has more than %d variants", maxCases)
+			return nil
+		}
 	}
 	for _, v := range given {
 		for _, want := range wanted {
@@ -144,11 +151,12 @@ func (p *prepared) solve(ctx context.Context, of *loaded, given variant, want ma
 		if declared.Default != nil && !slices.Contains(values, *declared.Default) {
 			values = append(values, *declared.Default)
 		}
-		if candidates = product(candidates, name, values); len(candidates) > maxSolutions {
-			candidates = candidates[:maxSolutions]
-		}
+		candidates = product(candidates, name, values, maxSolutions)
 	}
 	for _, candidate := range candidates {
+		if ctx.Err() != nil {
+			break
+		}
 		scope, err := p.scope(ctx, of, inputsOf(p.suite.Defaults.Parameters, candidate))
 		if err != nil {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
@@ -99,9 +100,9 @@ func constructsOf(templates []*loaded) constructs {
 // match reports whether a name in a test is that of a resource: a logical ID or the path of a construct, with *.
 func (c constructs) match(pattern, logical string) bool {
 	if strings.Contains(pattern, "/") {
-		return globs(pattern, c[logical])
+		return schema.MatchTarget(pattern, c[logical])
 	}
-	return globs(pattern, logical)
+	return schema.MatchTarget(pattern, logical)
 }
 
 // logical is the logical ID that a name without * means.

@@ -53,6 +53,10 @@ func Read(name string, data []byte) (*Suite, diag.List) {
 		root = &document.Value{Kind: document.Object, At: diag.Range{File: name}}
 	}
 	r := &reader{problems: problems}
+	if root.Get("stacktest") == nil && root.Get("Resources") != nil {
+		r.add("required", root.At, "write a file that begins with \"stacktest: 1\" and has \"template: "+filepath.Base(name)+"\"", "%s is a template, not a file of stack tests", name)
+		return nil, r.problems
+	}
 	r.conforms(root, fileForm())
 	var s *Suite
 	if !r.problems.HasErrors() {

@@ -79,7 +79,12 @@ type Summary struct {
 }
 
 // Kinds counts the types of resources by where they come from: a success of a simulated one says little about AWS.
-type Kinds struct{ Registered, Simulated, Delegated, BuiltIn int }
+type Kinds struct {
+	Registered int `json:"registered"`
+	Simulated  int `json:"simulated"`
+	Delegated  int `json:"delegated"`
+	BuiltIn    int `json:"builtIn"`
+}
 
 // Count counts the results.
 func (s *Summary) Count() (passed, failed, skipped int) {

@@ -242,11 +242,49 @@ func TestGolden(t *testing.T) {
 	check("the changes are not those in golden/size.json")
 }
 
+// TestGoldenNames: an identifier that another one begins with is not taken for it.
+func TestGoldenNames(t *testing.T) {
+	const template = `Parameters: {N: {Type: Number, Default: 3}}
+Resources:
+  Limit: {Type: AWS::SSM::Parameter, Properties: {Name: /shop/limit, Type: String, Value: x}}
+  Limits: {Type: AWS::SSM::Parameter, DependsOn: Limit, Properties: {Name: /shop/limits, Type: String, Value: x}}
+  Text: {Type: AWS::SSM::Parameter, Properties: {Type: String, Value: !Sub "${Limits} ${N}"}}
+`
+	s, problems, dir := load(t, template, "stacktest: 1\ntemplate: shop.yaml\nsteps: [{deploy: {}}, {update: {Parameters: {N: 5}}, expect: {plan: plan.json}}]")
+	if s == nil {
+		t.Fatal(problems.Err())
+	}
+	of := config(t)
+	of.WriteFile = func(path string, data []byte) error { return os.WriteFile(path, data, 0o600) }
+	if _, err := stacktest.Run(t.Context(), of, []*stacktest.Suite{s}); err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(filepath.Join(dir, "plan.json"))
+	if err != nil || !strings.Contains(string(golden), `"BeforeValue": "<Limits> 3"`) {
+		t.Errorf("%v\n%s", err, golden)
+	}
+}
+
+// TestRetained: what a stack retains is not left over, also if a transform has made it.
+func TestRetained(t *testing.T) {
+	const template = `Transform: AWS::LanguageExtensions
+Resources:
+  Fn::ForEach::Limits:
+  - Of
+  - [One, Two]
+  - Limit${Of}: {Type: AWS::SSM::Parameter, DeletionPolicy: Retain, Properties: {Type: String, Value: x}}
+`
+	if summary, problems := run(t, template, "stacktest: 1\ntemplate: shop.yaml\nsteps: [{deploy: {}}]"); !summary.OK() {
+		t.Error(problems)
+	}
+}
+
 // TestLoad: what is wrong with a file is reported with its place, all in one run.
 func TestLoad(t *testing.T) {
 	for _, test := range []struct{ name, suite, want string }{
 		{"empty", "", "the document is empty"},
 		{"no version", "template: a\nsteps: [{deploy: {}}]", "stacktest is missing in a file of stack tests"},
+		{"a template", shop, "shop.stacktest.yaml:1:1: error: shop.stacktest.yaml is a template, not a file of stack tests [stacktest/required]\n    hint: write a file that begins with \"stacktest: 1\""},
 		{"version", "stacktest: 2\ntemplate: a\nsteps: [{deploy: {}}]", `shop.stacktest.yaml:1:12: error: the version of the format is "2"`},
 		{"unknown key", head + "stepps: []", `4:1: error: a file of stack tests has no key "stepps"`},
 		{"near miss", head + "stepps: []", `did you mean "steps"?`},
@@ -296,6 +334,11 @@ func TestRefusals(t *testing.T) {
 		{"misspelled resource", head + "steps: [{deploy: {}}, {update: {Parameters: {Size: 5}}, expect: {changes: {Dbb: Modify, '*': ignore}}}]", "hint: did you mean \"Db\"?"},
 		{"misspelled resource that is kept", head + "steps: [{deploy: {}}, {update: {}, expect: {keeps: [Limt]}}]", "hint: did you mean \"Limit\"?"},
 		{"unknown type", head + "steps: [{deploy: {edit: [{path: /Resources/Db/Type, value: Acme::None::None}]}}]", "hint: name a project of the type below types"},
+		{"fault of nothing", head + "steps: [{deploy: {}, fail: {at: Limt}}]", "no resource has the name Limt: nothing can fail there [stacktest/expectation]\n    hint: did you mean \"Limit\"?"},
+		{"delay of nothing", head + "steps: [{deploy: {}, delay: {Db: 1s, Limt: 5m}}]", "no resource has the name Limt: nothing can be delayed there"},
+		{"change of nothing", head + "steps: [{change: {Limit: deleted}}]", "there is no stack t-shop yet; deploy it first"},
+		{"too many parameters", head + "matrix: {Parameters: {Size: [" + strings.Repeat("1, ", 1001) + "]}}\nsteps: [{deploy: {}}]", "the matrix has more than 1000 variants"},
+		{"too many conditions", head + "matrix: {Conditions: {IsProd: [" + strings.Repeat("true, ", 1001) + "]}}\nsteps: [{deploy: {}}]", "the matrix has more than 1000 variants"},
 		{"unexpected refusal", head + "steps: [{deploy: {Parameters: {None: x}}}]", "deploy: the request was refused: "},
 		{"unexpected success", head + "steps: [{deploy: {}, expect: {error: {code: ValidationError}}}]", "the request was not refused; the stack is in CREATE_COMPLETE"},
 	} {
@@ -358,7 +401,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("the JUnit report has no %s:\n%s", want, junit.String())
 		}
 	}
-	for _, want := range []string{`"passed": 1`, `"failed": 2`, `"status": "skipped"`, `"id": "stacktest/expectation"`, `"line": 6`} {
+	for _, want := range []string{`"passed": 1`, `"failed": 2`, `"status": "skipped"`, `"builtIn": 2`, `"id": "stacktest/expectation"`, `"line": 6`} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the JSON report has no %s:\n%s", want, report.String())
 		}
