@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/smithy"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // apiSettingsFile overrides what is decided about the schema of a type that an API has.
@@ -289,7 +290,7 @@ func (c *app) printDecisions(d *api.Derived) error {
 				if subject == "" {
 					subject = "-"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", subject, one.Choice, one.Reason)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", subject, words.Flat(one.Choice), words.Flat(one.Reason))
 			}
 		})
 		if err != nil {
@@ -355,17 +356,17 @@ func (c *app) listAPIResources(opts initOptions) error {
 		}{a.Name, a.Protocol, resources, others})
 	}
 	for _, r := range resources {
-		c.printf("%s  %s  found by %s\n", r.Name, r.ID, r.By)
+		c.printf("%s  %s  found by %s\n", words.Flat(r.Name), words.Flat(r.ID), r.By)
 		for _, op := range r.Operations {
-			c.printf("  %-6s  %s\n", op.Action, op.Name)
+			c.printf("  %-6s  %s\n", op.Action, words.Flat(op.Name))
 		}
 	}
 	if len(others) > 0 {
 		c.printf("\nNot resources:\n")
 		for _, o := range others {
-			c.printf("  %s  %s: %s\n", o.Name, o.ID, o.Reason)
+			c.printf("  %s  %s: %s\n", words.Flat(o.Name), words.Flat(o.ID), words.Flat(o.Reason))
 		}
 	}
-	c.printf("\n%d resources, %d that are not\n", len(resources), len(others))
+	c.printf("\n%s, %d not\n", words.Count(len(resources), "resource"), len(others))
 	return nil
 }

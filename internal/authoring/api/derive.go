@@ -163,10 +163,10 @@ func (d *deriver) collect() {
 	for _, op := range r.Update {
 		d.addInput("update", op)
 	}
-	shape := d.open(r.Read.Output, r.Read, "read", " response")
+	read := d.members(r.Read.Output, r.Read, "read", " response")
 	d.readAll = map[string]bool{}
-	d.beside(shape.Members)
-	for _, m := range shape.Members {
+	d.beside(read)
+	for _, m := range read {
 		d.readAll[norm(m.Name)] = true
 		nested := m.Shape
 		if nested.Kind == List {
@@ -178,9 +178,9 @@ func (d *deriver) collect() {
 		d.add("read", r.Read, m)
 	}
 	if created := r.Create.Output; created != nil {
-		shape := d.open(created, r.Create, "create", " response")
-		d.beside(shape.Members)
-		for _, m := range shape.Members {
+		members := d.members(created, r.Create, "create", " response")
+		d.beside(members)
+		for _, m := range members {
 			if p := d.find(m.Name); p != nil {
 				p.Uses = append(p.Uses, Use{"created", r.Create, m})
 			}
@@ -195,6 +195,23 @@ func (d *deriver) beside(members []*Member) {
 	for _, m := range members {
 		d.siblings[norm(m.Name)] = true
 	}
+}
+
+// members are those of the resource in a request or a response: what is in its envelope, then what
+// is beside it.
+func (d *deriver) members(s *Shape, op *Operation, action, side string) []*Member {
+	inner := d.open(s, op, action, side)
+	out := inner.Members
+	if inner == s || s == nil {
+		return out
+	}
+	for _, m := range s.Members {
+		meta := slices.Contains([]string{"etag", "requestid", "responsemetadata", "nexttoken", "ifmatch"}, norm(m.Name))
+		if m.Name != d.Envelopes[op.Name+side] && !meta && inner.Member(m.Name) == nil {
+			out = append(slices.Clip(out), m)
+		}
+	}
+	return out
 }
 
 // open returns the structure that has the resource, without the one around it.
@@ -226,13 +243,15 @@ func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
 func (d *deriver) addInput(action string, op *Operation) {
 	var body []*Member
 	if op.Body != nil && (op.BodyMember == "" || op.Body.Kind == Structure) {
-		body = d.open(op.Body, op, action, " request").Members
+		body = d.members(op.Body, op, action, " request")
 	}
 	d.beside(slices.Concat(op.Params, body))
 	for _, m := range op.Params {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
 		case m.Token || d.pages(op, m):
+		case norm(m.Name) == "dryrun":
+			d.ignore(m.Name, "it is an option of the call")
 		case d.API.Format == "openapi":
 			d.ignore(m.Name, fmt.Sprintf("it is a parameter in the %s of %s", m.In, op.Name))
 		default:

@@ -35,7 +35,10 @@ func (d *deriver) identify() {
 	}
 	for _, p := range found {
 		p.Identifier = true
-		p.Uses = slices.DeleteFunc(p.Uses, func(u Use) bool { return u.Action == "update" }) // they only name the resource
+		others := slices.DeleteFunc(slices.Clone(p.Uses), func(u Use) bool { return u.Action == "update" }) // they only name the resource
+		if len(others) > 0 {
+			p.Uses = others
+		}
 	}
 	if len(found) == 0 && !d.problems.HasErrors() {
 		d.fail("api/identifier", d.Resource.At, fmt.Sprintf("no property identifies %s", d.Resource.Name), "name it in the settings: identifier: [Id]")
@@ -57,6 +60,7 @@ func (d *deriver) named(name string) *Property {
 // identifier finds the property of one identifier of the operations.
 func (d *deriver) identifier(i int, id string) *Property {
 	last := i == len(d.Resource.Identifiers)-1
+	own := last || d.API.Format == "smithy" && slices.Contains(generic, norm(id))
 	name := id
 	if d.API.Format == "openapi" && !last && slices.Contains(generic, norm(id)) {
 		name = d.parentNoun(id) + pascal(id)
@@ -65,16 +69,23 @@ func (d *deriver) identifier(i int, id string) *Property {
 		return d.parent(i, id, name)
 	}
 	// A member of that very name is best, wherever it is; then a similar one of the read.
-	for _, find := range []func(string) *Property{d.exact, d.ofCreate} {
-		if p := find(id); p != nil && simple(p) {
-			d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
-			return d.asIdentifier(p, id, last)
-		}
+	similar := d.candidates(id, own)
+	tries := [][]string{{id}, similar}
+	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
+		tries = [][]string{append([]string{id}, similar...)}
 	}
-	for _, find := range []func(string) *Property{d.exact, d.ofCreate} {
-		for _, candidate := range d.candidates(id, last) {
-			if p := find(candidate); p != nil && simple(p) {
-				d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+	for _, names := range tries {
+		for _, find := range []func(string) *Property{d.exact, d.ofCreate} {
+			for _, name := range names {
+				p := find(name)
+				if p == nil || !simple(p) {
+					continue
+				}
+				if norm(name) == norm(id) {
+					d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
+				} else {
+					d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+				}
 				return d.asIdentifier(p, id, last)
 			}
 		}
@@ -98,7 +109,7 @@ func (d *deriver) ofCreate(name string) *Property {
 	for _, side := range []struct {
 		action  string
 		members []*Member
-	}{{"create", create.Members()}, {"created", d.open(create.Output, create, "create", " response").Members}} {
+	}{{"create", create.Members()}, {"created", d.members(create.Output, create, "create", " response")}} {
 		for _, m := range side.members {
 			if norm(m.Name) == norm(name) && !m.Token {
 				return &Property{Name: pascal(name), Uses: []Use{{side.action, create, m}}, settings: d.settings.property(m.Name)}
@@ -138,7 +149,7 @@ func (d *deriver) exact(name string) *Property {
 }
 
 // candidates are the names that the member for an identifier may have, the best first.
-func (d *deriver) candidates(id string, last bool) []string {
+func (d *deriver) candidates(id string, own bool) []string {
 	noun := d.Resource.Name
 	out := []string{}
 	if rest, ok := strings.CutPrefix(norm(id), norm(noun)); ok && rest != "" {
@@ -148,10 +159,10 @@ func (d *deriver) candidates(id string, last bool) []string {
 	if i := strings.LastIndexFunc(id, unicode.IsUpper); i > 0 && len(id)-i > 4 {
 		out = append(out, id[i:]) // the version of flowVersion
 	}
-	if !last {
-		return out
-	}
 	lower := norm(id)
+	if own && d.API.Format == "openapi" {
+		return append(out, noun+"Id", "id", "sid", "uuid", "name")
+	}
 	for _, ending := range []string{"identifier", "id", "name", "arn"} {
 		if stem, ok := strings.CutSuffix(lower, ending); ok && stem != "" {
 			out = append(out, stem, stem+"Id", stem+"Identifier", stem+"Arn", stem+"Name")
@@ -159,12 +170,14 @@ func (d *deriver) candidates(id string, last bool) []string {
 		}
 	}
 	switch {
+	case !own:
+		return out
+	case lower == norm(noun):
+		return append(out, noun+"Name", "name", noun+"Id", "id", noun+"Arn", "arn")
 	case strings.HasSuffix(lower, "arn"):
 		return append(out, "arn", noun+"Arn")
 	case strings.HasSuffix(lower, "name"):
 		return append(out, "name", noun+"Name")
-	case d.API.Format == "openapi":
-		return append(out, noun+"Id", "id", "sid", "uuid", "name")
 	}
 	return append(out, noun+"Id", "id", noun+"Identifier", "identifier", noun+"Arn", "arn")
 }

@@ -88,7 +88,13 @@ func TestShapesAgainstTraits(t *testing.T) {
 		t.Logf("%-10s precision %.2f, recall %.2f (%d of %d)", name, c.precision(), c.recall(), c.hits, c.right)
 	}
 	t.Logf("%d types, %d without a schema", types, invalid)
-	floors := map[string][2]float64{} // precision, recall
+	// Write-only properties differ on purpose: the converter marks what a response has in another structure.
+	floors := map[string][2]float64{ // precision, recall
+		"properties": {.93, .97}, "identifier": {.88, .91}, "readOnly": {.91, .89}, "createOnly": {.77, .80}, "writeOnly": {.95, 0},
+	}
+	if types < 70 || invalid > 0 {
+		t.Errorf("%d types were compared and %d have no schema, expected at least 70 and 0", types, invalid)
+	}
 	for name, floor := range floors {
 		if c := counts[name]; c.precision() < floor[0] || c.recall() < floor[1] {
 			t.Errorf("%s: precision %.3f and recall %.3f, expected at least %.2f and %.2f", name, c.precision(), c.recall(), floor[0], floor[1])
@@ -110,7 +116,11 @@ func count(counts map[string]*tally, noun string, got, want *schema.Schema) {
 		"createOnly": func(s *schema.Schema) []string { return paths(s.CreateOnly) },
 		"writeOnly":  func(s *schema.Schema) []string { return paths(s.WriteOnly) },
 	} {
-		counts[name].add(names(noun, of(got)), names(noun, of(want)))
+		found, known := names(noun, of(got)), names(noun, properties(want))
+		if name != "properties" { // what the other schema leaves out is no mistake
+			found = slices.DeleteFunc(found, func(n string) bool { return !slices.Contains(known, n) })
+		}
+		counts[name].add(found, names(noun, of(want)))
 	}
 }
 

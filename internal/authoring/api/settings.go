@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,9 +40,12 @@ type PropertySettings struct {
 // ParseSettings reads a file of settings in YAML or JSON. Problems have the IDs of
 // [document.Parse] and api/setting.
 func ParseSettings(file string, data []byte) (*Settings, diag.List) {
-	root, problems := document.Parse(file, data, document.Limits{Bytes: 1 << 20, Depth: 32})
-	if problems.HasErrors() {
-		return nil, problems
+	var root *document.Value
+	if len(bytes.TrimSpace(data)) > 0 {
+		var problems diag.List
+		if root, problems = document.Parse(file, data, document.Limits{Bytes: 1 << 20, Depth: 32}); problems.HasErrors() {
+			return nil, problems
+		}
 	}
 	p := &settingsReader{s: &Settings{Operations: map[string][]string{}, Envelope: map[string]string{}, at: map[string]diag.Range{}}}
 	p.object(root, "settings", map[string]func(document.Member){

@@ -272,10 +272,8 @@ func (r *smithyReader) member(s *smithy.Shape) *Member {
 	if t := s.Trait("smithy.api#default"); t != nil && t.Value.Kind != document.Null {
 		m.Default = t.Value
 	}
-	for _, on := range []*smithy.Shape{s, target} {
-		if t := on.Trait("aws.api#arnReference"); t != nil && m.Relation == "" {
-			m.Relation = textOf(t.Value, "type")
-		}
+	if t := target.Trait("aws.api#arnReference"); t != nil {
+		m.Relation = textOf(t.Value, "type")
 	}
 	return m
 }

@@ -56,7 +56,11 @@ func incomplete(r *Resource) string {
 // shaped is a resource of the model with the operations that its shape binds.
 func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 	op := func(id smithy.ID) *Operation { return r.operations[id] }
-	out := &Resource{Name: s.Name(), ID: string(s.ID), By: "shapes", At: s.At, Create: op(s.Create), Read: op(s.Read), Delete: op(s.Delete), List: op(s.List)}
+	name := strings.TrimSuffix(s.Name(), "Resource")
+	if name == "" {
+		name = s.Name()
+	}
+	out := &Resource{Name: name, ID: string(s.ID), By: "shapes", At: s.At, Create: op(s.Create), Read: op(s.Read), Delete: op(s.Delete), List: op(s.List)}
 	if t := s.Trait("aws.cloudformation#cfnResource"); t != nil {
 		if name := textOf(t.Value, "name"); name != "" {
 			out.Name = name
@@ -73,10 +77,35 @@ func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 	if s.Update == "" && s.Put != "" && out.Create == op(s.Put) && !s.Has("smithy.api#noReplace") {
 		out.Update = append([]*Operation{out.Create}, out.Update...)
 	}
+	out.Identifiers = forgottenParents(out, s)
 	for _, n := range s.Identifiers {
 		out.Identifiers = append(out.Identifiers, n.Name)
 	}
 	out.Tags = r.tagOperations()
+	return out
+}
+
+// forgottenParents are the members that read and create require besides the identifiers of the
+// shape: some models leave out what a resource is in.
+func forgottenParents(r *Resource, s *smithy.Shape) (out []string) {
+	if r.Read == nil || r.Create == nil {
+		return nil
+	}
+	var required []*Member
+	for _, m := range r.Read.Members() {
+		if m.Required && !m.Token {
+			required = append(required, m)
+		}
+	}
+	if len(required) <= len(s.Identifiers) { // members may have other names than the identifiers they are
+		return nil
+	}
+	for _, m := range required {
+		known := slices.ContainsFunc(s.Identifiers, func(n smithy.Named) bool { return norm(n.Name) == norm(m.Name) })
+		if !known && slices.ContainsFunc(r.Create.Members(), func(c *Member) bool { return c.Required && norm(c.Name) == norm(m.Name) }) {
+			out = append(out, m.Name)
+		}
+	}
 	return out
 }
 
@@ -189,11 +218,7 @@ func (r *smithyReader) addNamed(found *Resource) {
 		}
 		return
 	}
-	for _, m := range found.Read.Members() {
-		if m.Required && !m.Token {
-			found.Identifiers = append(found.Identifiers, m.Name)
-		}
-	}
+	found.Identifiers = identifiersOf(found.Read)
 	if found.Identifiers == nil {
 		r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(),
 			Reason: found.Read.Name + " has no required member that identifies one"})
@@ -202,4 +227,23 @@ func (r *smithyReader) addNamed(found *Resource) {
 	// A shape of the same name that lacks operations is complete by its names.
 	r.api.Others = slices.DeleteFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name })
 	r.api.Resources = append(r.api.Resources, found)
+}
+
+// identifiersOf are the labels in the path of a read, or without any its required members.
+func identifiersOf(read *Operation) (out []string) {
+	for _, segment := range strings.FieldsFunc(read.Path, func(r rune) bool { return r == '/' || r == '?' || r == '&' || r == ':' }) {
+		name := strings.TrimSuffix(paramName(segment), "+")
+		if isParam(segment) && read.Param(InPath, name) != nil {
+			out = append(out, name)
+		}
+	}
+	if out != nil {
+		return out
+	}
+	for _, m := range read.Members() {
+		if m.Required && !m.Token {
+			out = append(out, m.Name)
+		}
+	}
+	return out
 }
