@@ -256,6 +256,7 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 		if s.Unique {
 			put(out, "uniqueItems", boolean(true))
 		}
+		put(out, "insertionOrder", boolean(!s.Unique))
 		lengths(out, s, "minItems", "maxItems")
 		put(out, "items", b.value(s.Item, singular(hint), path+".*", set))
 		return out

@@ -55,7 +55,12 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 		out.Create = item.operations["PUT"]
 	}
 	for _, method := range []string{"PATCH", "PUT", "POST"} {
-		if op := item.operations[method]; op != nil {
+		if op := item.operations[method]; op != nil && op.Body != nil {
+			out.Update = append(out.Update, op)
+		}
+	}
+	if collection != nil && out.Update == nil { // some name the item in the body of PUT
+		if op := collection.operations["PUT"]; op != nil && op.Body != nil && op.Body.Kind == Structure {
 			out.Update = append(out.Update, op)
 		}
 	}

@@ -200,6 +200,7 @@ func TestOpenAPICases(t *testing.T) {
 		{"part", `{size: {type: string}, region: {type: string}}`, `{id: {type: string}, size: {type: string}, region: {type: string}}`,
 			`/things/{thing_id}/resize: {put: {requestBody: {content: {application/json: {schema: {type: object, properties: {size: {type: string}}}}}}, responses: {"202": {description: d}}}}`,
 			"Id identifier readOnly, Size, Region createOnly"},
+		{"whole", `{size: {type: string}, color: {type: string}}`, `{id: {type: string}, size: {type: string}, color: {type: string}}`, "put", "Id identifier readOnly, Size, Color createOnly"},
 		{"nested", `{a: {type: string}}`, `{id: {type: string}, spec: {type: object, properties: {a: {type: string}}}}`, "",
 			"Id identifier readOnly, A createOnly, Spec readOnly"},
 		{"none", `{a: {type: string}}`, `{a: {type: string}}`, "", `GET /things/{thing_id} needs "thing_id", but no response has it`},
@@ -208,10 +209,14 @@ func TestOpenAPICases(t *testing.T) {
 		body := func(properties string) string {
 			return `content: {application/json: {schema: {type: object, properties: ` + properties + `}}}`
 		}
+		put := ""
+		if test.more == "put" { // of the collection, with the identifier in the body
+			put, test.more = `, put: {requestBody: {`+body("{id: {type: string}, size: {type: string}}")+`}, responses: {"200": {description: d}}}`, ""
+		}
 		text := `openapi: 3.1.0
 info: {title: T, version: "1"}
 paths:
-  /things: {post: {requestBody: {` + body(test.post) + `}, responses: {"201": {description: d}}}}
+  /things: {post: {requestBody: {` + body(test.post) + `}, responses: {"201": {description: d}}}` + put + `}
   /things/{thing_id}:
     get: {responses: {"200": {description: d, ` + body(test.get) + `}}}
     delete: {responses: {"204": {description: d}}}
