@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/api"
 	"github.com/formwork-dev/formwork/internal/authoring/lint"
 	"github.com/formwork-dev/formwork/internal/authoring/lsp"
 	"github.com/formwork-dev/formwork/internal/authoring/module"
@@ -99,7 +100,7 @@ func allExplanations() explanations {
 			Example: pair("old", r.Old, "new", r.New), Upstream: r.Upstream,
 		})
 	}
-	add(contract.Rules(), stacktest.Rules(), lsp.Rules(), invoke.Rules(), drift.Rules(), smithy.Rules())
+	add(contract.Rules(), stacktest.Rules(), lsp.Rules(), invoke.Rules(), drift.Rules(), api.Rules(), smithy.Rules())
 	first := map[string]int{} // of each namespace, whose rules stay together
 	for i, e := range out {
 		space, _, _ := strings.Cut(e.ID, "/")

@@ -31,6 +31,7 @@ type initOptions struct {
 	targets    string // separated by commas
 	model      string // the Smithy model to start from
 	smithy     smithyOptions
+	api        apiOptions
 
 	codegenModel string // of Java
 
@@ -57,6 +58,11 @@ started with --import-path alone. Without --import-path, it is the module path o
 cfn smithy convert. If the model has several resources, --type-name selects one; its organization and
 service are used if neither the model nor the settings name any.
 
+With --resource, the resource need not have traits of CloudFormation: it is found by its lifecycle
+or by the names of operations, and the schema by their inputs and outputs. --from-openapi finds
+resources by paths. --list shows what is found. The reason of each decision is printed; api.yaml in
+the project overrides decisions, and --schema-only --force makes the schema again.
+
 Projects can be started in Go, Java, Python and TypeScript; modules have no language. A project in Java, Python or
 TypeScript has the files, names and settings of the official plugin, so either tool can continue with it.
 cfn packages it without Docker; --use-docker only writes the setting of the official tool.`,
@@ -64,7 +70,9 @@ cfn packages it without Docker; --use-docker only writes the setting of the offi
   cfn init --artifact-type RESOURCE --type-name Acme::Billing::Invoice go --import-path example.com/invoice
   cfn init -a HOOK -t Acme::Billing::Policy python312
   cfn init -a MODULE -t Acme::Network::Vpc::MODULE --project vpc
-  cfn init --from-smithy model/ --service example.weather#Weather -t Acme::Weather::City go`,
+  cfn init --from-smithy model/ --service example.weather#Weather -t Acme::Weather::City go
+  cfn init --from-openapi shop.yaml --list
+  cfn init --from-openapi shop.yaml --resource Order -t Acme::Shop::Order go --import-path example.com/order`,
 		Args:        noArguments,
 		Annotations: map[string]string{"project": "created"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.init(cmd.Context(), opts) },
@@ -85,7 +93,11 @@ cfn packages it without Docker; --use-docker only writes the setting of the offi
 	shared.StringVar(&opts.smithy.service, "service", "", "the `ID` of the model's service, as namespace#Name")
 	shared.StringVar(&opts.smithy.config, "smithy-config", "", "the smithy-build.json `FILE` with the settings of the conversion")
 	shared.BoolVar(&opts.smithy.modern, "modern", false, "leave out the quirks of the official converter")
-	annotate(shared, addition, "format", "from-smithy", "service", "smithy-config", "modern")
+	shared.StringVar(&opts.api.openapi, "from-openapi", "", "start from a resource of the OpenAPI description `FILE`")
+	shared.StringVar(&opts.api.resource, "resource", "", "the `NAME` of the resource of the API")
+	shared.BoolVar(&opts.api.list, "list", false, "list the resources of the API and why others are none, and write nothing")
+	shared.BoolVar(&opts.api.schemaOnly, "schema-only", false, "write only the schema and "+apiSettingsFile+" of an existing project")
+	annotate(shared, addition, "format", "from-smithy", "service", "smithy-config", "modern", "from-openapi", "resource", "list", "schema-only")
 	annotate(cmd.Flags(), addition, "language", "import-path")
 	for _, language := range project.Languages() {
 		cmd.AddCommand(newInitLanguage(c, &opts, language))
@@ -123,6 +135,12 @@ func (c *app) init(ctx context.Context, opts initOptions) error {
 	if opts.language != "" && !slices.Contains(project.Languages(), opts.language) {
 		return usagef("unknown language %q: choose from %s", opts.language, strings.Join(project.Languages(), ", "))
 	}
+	if opts.api.list {
+		return c.listAPIResources(opts)
+	}
+	if opts.api.schemaOnly {
+		return c.regenerateSchema(opts)
+	}
 	if c.format == "text" {
 		c.printf("%s\n", "Initializing new project")
 	}
@@ -136,16 +154,28 @@ func (c *app) init(ctx context.Context, opts initOptions) error {
 	if err := c.settleOverwrite(ctx, w, &config); err != nil {
 		return err
 	}
-	if err := c.settleModel(&opts, &config); err != nil {
+	chosen, err := c.settleAPI(&opts)
+	if err != nil {
+		return err
+	}
+	if chosen == nil {
+		err = c.settleModel(&opts, &config)
+	}
+	if err != nil {
 		return err
 	}
 	if err := c.settleType(ctx, w, opts, &config); err != nil {
 		return err
 	}
+	if chosen != nil {
+		if err := c.deriveProject(chosen, &config); err != nil {
+			return err
+		}
+	}
 	if err := c.settleLanguage(ctx, w, opts, &config); err != nil {
 		return err
 	}
-	return c.initialize(ctx, config)
+	return c.initialize(ctx, config, chosen)
 }
 
 // settleOverwrite looks for an existing project and asks what to do with it.
@@ -259,7 +289,7 @@ func refusedValue(option, value, complaint string, err error) error {
 }
 
 // initialize writes the project. If that fails, a folder that was created for it is removed.
-func (c *app) initialize(ctx context.Context, config project.InitConfig) (err error) {
+func (c *app) initialize(ctx context.Context, config project.InitConfig, from *chosenResource) (err error) {
 	dir := c.projectDir()
 	if made := missingFolders(dir); len(made) > 0 {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -304,13 +334,19 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig) (err er
 			Kind     string `json:"kind"`
 			Dir      string `json:"dir"`
 			Files    []file `json:"files"`
-		}{config.TypeName, string(config.Kind), dir, []file{}}
+			*derivation
+		}{config.TypeName, string(config.Kind), dir, []file{}, from.derivation()}
 		for _, status := range statuses {
 			out.Files = append(out.Files, file{status.Name, initialized(status.State, config.Overwrite)})
 		}
 		return c.printJSON(out)
 	}
 	c.printf("Initialized a new project in %s\n", dir)
+	if from != nil {
+		if err := c.printDecisions(from.derived); err != nil {
+			return err
+		}
+	}
 	c.printNextSteps(config)
 	return nil
 }

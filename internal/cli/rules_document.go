@@ -31,6 +31,7 @@ never reused.
 | ` + "`compatible/…`" + ` | compatible changes | ` + "`cfn diff`" + ` |
 | ` + "`inputs/…`" + `, ` + "`overrides/…`" + `, ` + "`invoke/…`" + `, ` + "`contract/…`" + ` | the input files of tests, and the files that a run writes | ` + "`cfn test`" + `, ` + "`cfn invoke`" + ` and editors |
 | ` + "`drift/…`" + ` | models and transforms in a comparison | ` + "`cfn drift compare`" + ` |
+| ` + "`api/…`" + ` | descriptions of APIs, and the settings in api.yaml | ` + "`cfn init --from-openapi`" + `, ` + "`cfn init --from-smithy`" + ` |
 | ` + "`smithy/…`" + ` | the conversion of models; problems found by validators have the Smithy ID after the slash | ` + "`cfn smithy`" + ` |
 
 If there are errors, ` + "`cfn validate`" + ` fails; if there are breaking changes, ` + "`cfn diff`" + ` exits with 3. To change severities

@@ -289,7 +289,7 @@ func (c *app) convertSmithy(args []string, opts smithyOptions, settings smithy.S
 	}
 	if len(schemas) == 0 {
 		return nil, nil, withHint(fmt.Errorf("service %s has no resource with the trait aws.cloudformation#cfnResource", settings.Service),
-			"apply the trait to the resources that you want to convert")
+			"apply the trait to the resources that you want to convert; cfn init --resource NAME needs no traits, and --list shows the resources")
 	}
 	return schemas, problems, nil
 }

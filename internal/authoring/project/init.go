@@ -48,6 +48,9 @@ type InitConfig struct {
 	// typeName is TypeName. nil means an example.
 	Schema []byte
 
+	// More are further files of the project.
+	More []codegen.File
+
 	// TargetSchemas are files and folders, absolute, with schemas of a hook's targets.
 	// The files are copied into the project, and of the folders what its handlers name.
 	TargetSchemas []string
@@ -95,6 +98,7 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 		}
 		files = append(files, more...)
 	}
+	files = append(files, config.More...)
 	files = append(files, codegen.File{Path: SettingsFile, Data: settings, Mode: codegen.Once})
 	purpose := Start
 	if config.Overwrite {

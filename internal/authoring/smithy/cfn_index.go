@@ -117,8 +117,8 @@ func deriveCFN(m *Model, resource *Shape, index *propertyIndex, modern bool) *cf
 // resource within some service.
 func (m *Model) inheritedIdentifiers(resource *Shape) []string {
 	var out []string
-	for _, service := range m.ofType(Service) {
-		resources, _ := m.topDown(service)
+	for _, service := range m.OfType(Service) {
+		resources, _ := m.TopDown(service)
 		for _, parent := range resources {
 			if slices.Contains(parent.Resources, resource.ID) {
 				for _, identifier := range parent.Identifiers {

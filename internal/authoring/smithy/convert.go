@@ -39,7 +39,7 @@ func Convert(m *Model, settings Settings) ([]Converted, diag.List) {
 		return nil, c.problems
 	}
 	byType := map[string]Converted{}
-	resources, _ := m.topDown(c.service)
+	resources, _ := m.TopDown(c.service)
 	for _, resource := range resources {
 		if !resource.Has(traitCFNResource) {
 			continue
@@ -124,7 +124,7 @@ func (c *converter) prepare() bool {
 
 func (c *converter) servicesHint() string {
 	var names []ID
-	for _, s := range c.m.ofType(Service) {
+	for _, s := range c.m.OfType(Service) {
 		names = append(names, s.ID)
 	}
 	if names == nil {
@@ -188,7 +188,7 @@ func (c *converter) nameDefinitions() {
 func (c *converter) serviceClosure() map[ID]bool {
 	out := map[ID]bool{}
 	from := []ID{c.service.ID}
-	resources, _ := c.m.topDown(c.service)
+	resources, _ := c.m.TopDown(c.service)
 	for _, r := range resources {
 		if t := r.Trait(traitCFNResource); t != nil {
 			for _, id := range t.Value.Get("additionalSchemas").Strings() {

@@ -70,7 +70,7 @@ func wholeWay(t *testing.T, source Source) {
 	if !sound {
 		return
 	}
-	for _, s := range m.ofType(Service) {
+	for _, s := range m.OfType(Service) {
 		if !events.Fatal() {
 			converted, _ := Convert(m, Settings{Service: s.ID, OrganizationName: "Acme"})
 			for _, c := range converted {

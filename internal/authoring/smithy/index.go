@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// topDown lists the resources and operations in the closure of a service or resource,
+// TopDown lists the resources and operations in the closure of a service or resource,
 // each once, sorted by ID.
-func (m *Model) topDown(from *Shape) (resources, operations []*Shape) {
+func (m *Model) TopDown(from *Shape) (resources, operations []*Shape) {
 	seen := map[ID]bool{}
 	queue := []*Shape{from}
 	add := func(ids []ID) {
@@ -115,7 +115,7 @@ type propertyIndex struct {
 func newPropertyIndex(m *Model) *propertyIndex {
 	x := &propertyIndex{none: map[ID]bool{}, names: map[ID]string{}}
 	marks := m.notPropertyTraits()
-	for _, resource := range m.ofType(Resource) {
+	for _, resource := range m.OfType(Resource) {
 		for _, id := range resource.operations() {
 			operation := m.shapes[id]
 			if operation == nil || operation.Type != Operation {

@@ -356,8 +356,8 @@ func (m *Model) metadata(key string) *document.Value {
 	return nil
 }
 
-// ofType lists the loaded shapes of the given types, sorted by ID.
-func (m *Model) ofType(types ...Type) []*Shape {
+// OfType lists the loaded shapes of the given types, sorted by ID.
+func (m *Model) OfType(types ...Type) []*Shape {
 	var out []*Shape
 	for _, s := range m.roots {
 		if slices.Contains(types, s.Type) {

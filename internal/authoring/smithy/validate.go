@@ -182,8 +182,8 @@ func (c *check) shapesWith(trait ID, types ...Type) []*Shape {
 
 // services calls f with each service and the operations in its closure.
 func (c *check) services(f func(service *Shape, operations []*Shape)) {
-	for _, s := range c.m.ofType(Service) {
-		_, operations := c.m.topDown(s)
+	for _, s := range c.m.OfType(Service) {
+		_, operations := c.m.TopDown(s)
 		f(s, operations)
 	}
 }

@@ -78,7 +78,7 @@ var (
 
 func checkARNTemplates(c *check) {
 	for _, service := range c.shapesWith(traitAPIService, Service) {
-		resources, _ := c.m.topDown(service)
+		resources, _ := c.m.TopDown(service)
 		for _, s := range resources {
 			if t := s.Trait(traitARN); t != nil {
 				c.checkARNTemplate(s, t)
@@ -181,7 +181,7 @@ func (c *check) hasTagAPIs(service *Shape) bool {
 func checkTagEnabled(c *check) {
 	for _, s := range c.shapesWith(traitTagEnabled, Service) {
 		t := s.Trait(traitTagEnabled)
-		resources, _ := c.m.topDown(s)
+		resources, _ := c.m.TopDown(s)
 		if !slices.ContainsFunc(resources, func(r *Shape) bool { return r.Has(traitTaggable) }) {
 			c.error(s, "Service marked `aws.api#tagEnabled` trait must have at least one `aws.api#taggable` resource.")
 		}
@@ -203,8 +203,8 @@ func checkTagEnabled(c *check) {
 }
 
 func checkTaggable(c *check) {
-	for _, service := range c.m.ofType(Service) {
-		resources, _ := c.m.topDown(service)
+	for _, service := range c.m.OfType(Service) {
+		resources, _ := c.m.TopDown(service)
 		apis := service.Has(traitTagEnabled) && c.hasTagAPIs(service)
 		for _, s := range resources {
 			switch {

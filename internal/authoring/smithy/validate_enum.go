@@ -18,7 +18,7 @@ const enumNameText = "The name `%s` does not match the recommended enum name for
 	"followed by any number of uppercase letters, numbers, or underscores."
 
 func checkEnumShapes(c *check) {
-	for _, s := range c.m.ofType(Enum, IntEnum) {
+	for _, s := range c.m.OfType(Enum, IntEnum) {
 		seen := map[string]bool{}
 		for _, m := range s.Members {
 			named := true

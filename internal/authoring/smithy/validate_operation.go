@@ -22,7 +22,7 @@ var operationRules = []rule{
 func checkOperations(c *check) {
 	c.checkDedicated(traitInput, "input", "output")
 	c.checkDedicated(traitOutput, "output", "input")
-	for _, s := range c.m.ofType(Operation) {
+	for _, s := range c.m.OfType(Operation) {
 		for _, io := range []struct {
 			name     string
 			actual   ID
@@ -75,10 +75,10 @@ func (c *check) checkDedicated(trait ID, own, other string) {
 
 func checkUpdateDefaults(c *check) {
 	updates := map[ID]bool{}
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		updates[s.Update] = true
 	}
-	for _, s := range c.m.ofType(Operation) {
+	for _, s := range c.m.OfType(Operation) {
 		name := strings.ToLower(s.ID.Name())
 		if !updates[s.ID] && !strings.HasPrefix(name, "update") && !strings.HasPrefix(name, "patch") {
 			continue
@@ -374,7 +374,7 @@ func (c *check) checkStream(m, target *Shape) {
 
 // checkStreamPayloads checks that streams are payloads where the protocol knows payloads.
 func (c *check) checkStreamPayloads() {
-	for _, service := range c.m.ofType(Service) {
+	for _, service := range c.m.OfType(Service) {
 		supported := slices.ContainsFunc(c.protocols(service), func(p *Shape) bool {
 			return slices.ContainsFunc(p.Trait("smithy.api#protocolDefinition").Value.Get("traits").Strings(), func(id string) bool { return ID(id) == traitHTTPPayload })
 		})

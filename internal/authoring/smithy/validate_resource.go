@@ -19,7 +19,7 @@ var resourceRules = []rule{
 }
 
 func checkLifecycles(c *check) {
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		for _, l := range s.lifecycle() {
 			operation := c.m.Shape(*l.id)
 			if operation == nil || operation.Type != Operation {
@@ -42,7 +42,7 @@ func checkLifecycles(c *check) {
 }
 
 func checkIdentifiers(c *check) {
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		for _, identifier := range s.Identifiers {
 			if slices.ContainsFunc(s.Properties, func(p Named) bool { return strings.EqualFold(p.Name, identifier.Name) }) {
 				c.error(s, "Resource identifier `%s` cannot also be a resource property", identifier.Name)
@@ -86,7 +86,7 @@ func checkIdentifierBindings(c *check) {
 			c.checkBindingConflicts(m.Container)
 		}
 	}
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		for _, id := range s.Resources {
 			if child := c.m.Shape(id); child != nil && child.Type == Resource {
 				c.checkParentBindings(s, child)
@@ -178,7 +178,7 @@ func (c *check) checkOperationBindings(s, operation *Shape) {
 }
 
 func checkResourceProperties(c *check) {
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		if len(s.Properties) == 0 {
 			continue
 		}
@@ -321,7 +321,7 @@ func checkShouldReference(c *check) {
 		target ID
 	}
 	resources := map[key][]ID{}
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		for _, identifier := range s.Identifiers {
 			k := key{identifier.Name, identifier.Target}
 			resources[k] = append(resources[k], s.ID)
@@ -380,8 +380,8 @@ func (c *check) bindingResources(s *Shape) []ID {
 }
 
 func checkServiceBound(c *check) {
-	for _, service := range c.m.ofType(Service) {
-		resources, _ := c.m.topDown(service)
+	for _, service := range c.m.OfType(Service) {
+		resources, _ := c.m.TopDown(service)
 		for _, id := range service.Operations {
 			operation := c.m.Shape(id)
 			var better []ID

@@ -18,7 +18,7 @@ var serviceRules = []rule{
 }
 
 func checkServices(c *check) {
-	for _, s := range c.m.ofType(Service) {
+	for _, s := range c.m.OfType(Service) {
 		closure := c.closure(s.ID)
 		renamed := func(id ID) (string, bool) {
 			for _, r := range s.Rename {
@@ -147,7 +147,7 @@ func checkAuth(c *check) {
 }
 
 func checkAuthOrder(c *check) {
-	for _, s := range c.m.ofType(Service) {
+	for _, s := range c.m.OfType(Service) {
 		if !s.Has(traitAuth) && len(c.authSchemes(s)) > 1 {
 			c.warning(s, "This service uses multiple authentication schemes but does not have the `@auth` trait applied. The `@auth` trait "+
 				"defines a priority ordering of auth schemes for a client to use. Without it, the ordering of auth schemes is alphabetical based on "+
@@ -176,7 +176,7 @@ func checkAPIKeys(c *check) {
 }
 
 func checkInlineDocuments(c *check) {
-	for _, s := range c.m.ofType(Service) {
+	for _, s := range c.m.OfType(Service) {
 		for _, protocol := range c.protocols(s) {
 			if !isTrue(protocol.Trait("smithy.api#protocolDefinition").Value, "noInlineDocumentSupport") {
 				continue

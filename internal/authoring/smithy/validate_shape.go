@@ -156,14 +156,14 @@ func checkPrivateMixinMembers(c *check) {
 }
 
 func checkSets(c *check) {
-	for _, s := range c.m.ofType(Set) {
+	for _, s := range c.m.OfType(Set) {
 		c.event(modelDeprecation, WarningSeverity, s, "Set shapes are deprecated and have been removed in Smithy IDL v2. Use a list shape with the "+
 			"@uniqueItems trait instead.")
 	}
 }
 
 func checkUnions(c *check) {
-	for _, s := range c.m.ofType(Union) {
+	for _, s := range c.m.OfType(Union) {
 		if len(s.Members) == 0 {
 			c.error(s, "Tagged unions must have one or more members")
 		}

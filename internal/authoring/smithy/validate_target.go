@@ -202,7 +202,7 @@ func (c *check) checkDeprecatedTarget(s, target *Shape, kind relationKind) {
 }
 
 func checkResourceCycles(c *check) {
-	for _, s := range c.m.ofType(Resource) {
+	for _, s := range c.m.OfType(Resource) {
 		if chain := c.resourceCycle(s); chain != nil {
 			last := chain[len(chain)-1]
 			parents := chain[:len(chain)-1]
@@ -269,8 +269,8 @@ func checkIDConflicts(c *check) {
 }
 
 func checkSingleOperationBinding(c *check) {
-	for _, service := range c.m.ofType(Service) {
-		resources, operations := c.m.topDown(service)
+	for _, service := range c.m.OfType(Service) {
+		resources, operations := c.m.TopDown(service)
 		for _, operation := range operations {
 			var containers []string
 			if slices.Contains(service.Operations, operation.ID) {
@@ -291,8 +291,8 @@ func checkSingleOperationBinding(c *check) {
 }
 
 func checkSingleResourceBinding(c *check) {
-	for _, service := range c.m.ofType(Service) {
-		resources, _ := c.m.topDown(service)
+	for _, service := range c.m.OfType(Service) {
+		resources, _ := c.m.TopDown(service)
 		for _, resource := range resources {
 			var containers []ID
 			for _, parent := range append([]*Shape{service}, resources...) {

@@ -29,7 +29,7 @@ func checkExclusive(c *check) {
 		if exclusive == "" {
 			continue
 		}
-		for _, s := range c.m.ofType(Structure) {
+		for _, s := range c.m.OfType(Structure) {
 			var found []string
 			for _, m := range s.Members {
 				if exclusive == "member" && m.Has(trait.ID) || exclusive == "target" && c.m.target(m).Has(trait.ID) {

@@ -1,0 +1,453 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// A Derived is the type that a resource of an API becomes.
+type Derived struct {
+	API      *API
+	Resource *Resource // with the operations of the settings
+	TypeName string
+
+	Properties []*Property // those of the schema, identifiers first
+	Decisions  []Decision
+	Lost       []Decision // what the API says and a schema cannot express
+
+	// Envelopes are the members that contain the resource in a request or a response, by
+	// the name of the operation with " request" or " response" after it.
+	Envelopes map[string]string
+
+	schema *document.Value
+}
+
+// A Decision is one choice that [Derive] made.
+type Decision struct {
+	Subject string // a property, or "" for the whole resource
+	Choice  string // "createOnly"
+	Reason  string
+}
+
+// A Property is one property of a type and where the API has it.
+type Property struct {
+	Name string
+	Uses []Use
+
+	Identifier, Parent                        bool // Parent: an identifier of a resource above
+	Tags                                      bool
+	ReadOnly, CreateOnly, WriteOnly, Required bool
+
+	settings *PropertySettings
+}
+
+// A Use is one member of an operation that is a property.
+type Use struct {
+	Action    string // create, read, update; created for the response of create
+	Operation *Operation
+	Member    *Member
+}
+
+// in returns the member by which an action has the property, or nil.
+func (p *Property) in(action string) *Member {
+	for _, u := range p.Uses {
+		if u.Action == action {
+			return u.Member
+		}
+	}
+	return nil
+}
+
+// settable is the member by which the property is set, or nil.
+func (p *Property) settable() *Member {
+	if m := p.in("create"); m != nil {
+		return m
+	}
+	return p.in("update")
+}
+
+// Derive makes the schema of a type from a resource. Problems have the IDs api/setting,
+// api/identifier, api/same-name and api/name; with errors the result is of no use.
+func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.List) {
+	d := &deriver{
+		Derived:  &Derived{API: a, TypeName: typeName, Envelopes: map[string]string{}},
+		settings: s, ignored: map[string]bool{},
+	}
+	own := *r
+	d.Resource = &own
+	d.applyOperations()
+	if reason := incomplete(d.Resource); reason != "" {
+		d.fail("api/setting", d.settings.at["settings.operations"], fmt.Sprintf("%s is not a resource: %s", r.Name, reason), "set the operations in the settings")
+	}
+	if d.problems.HasErrors() {
+		return d.Derived, d.problems
+	}
+	d.collect()
+	d.identify()
+	for _, p := range d.Properties {
+		d.decide(p)
+	}
+	d.checkNames()
+	if !d.problems.HasErrors() {
+		d.buildSchema()
+	}
+	return d.Derived, d.problems
+}
+
+const maxProperties = 500 // the largest published type has 150
+
+type deriver struct {
+	*Derived
+	settings *Settings
+	problems diag.List
+	ignored  map[string]bool // normalised names of members that were left out
+	siblings map[string]bool // normalised names of the members of the request or response that is being read
+	readAll  map[string]bool // normalised names of members at most two levels deep in the read
+}
+
+func (d *deriver) fail(id string, at diag.Range, message, hint string) {
+	d.problems.Add(diag.Problem{ID: id, At: at, Message: message, Hint: hint})
+}
+
+func (d *deriver) note(subject, choice, format string, args ...any) {
+	d.Decisions = append(d.Decisions, Decision{subject, choice, fmt.Sprintf(format, args...)})
+}
+
+// applyOperations replaces the operations that the settings name.
+func (d *deriver) applyOperations() {
+	for _, action := range actions {
+		names, set := d.settings.Operations[action]
+		if !set {
+			continue
+		}
+		var ops []*Operation
+		for _, name := range names {
+			i := slices.IndexFunc(d.API.Operations, func(o *Operation) bool { return o.Name == name || o.Method+" "+o.Path == name })
+			if i < 0 {
+				d.fail("api/setting", d.settings.at["operations."+action], fmt.Sprintf("the API has no operation %q", diag.Cut(name)), "write its name, or its method and path: \"POST /items\"")
+				continue
+			}
+			ops = append(ops, d.API.Operations[i])
+		}
+		var first *Operation
+		if len(ops) > 0 {
+			first = ops[0]
+		}
+		switch action {
+		case "create":
+			d.Resource.Create = first
+		case "read":
+			d.Resource.Read = first
+		case "update":
+			d.Resource.Update = ops
+		case "delete":
+			d.Resource.Delete = first
+		case "list":
+			d.Resource.List = first
+		}
+		d.note("", action, "the settings name %s", strings.Join(names, ", "))
+	}
+}
+
+// tagged reports whether tags are changed by operations of their own.
+func (d *deriver) tagged() bool { return d.Resource.Tags != nil }
+
+// collect finds the properties of the operations: identifiers are those of [deriver.identify].
+func (d *deriver) collect() {
+	r := d.Resource
+	d.addInput("create", r.Create)
+	for _, op := range r.Update {
+		d.addInput("update", op)
+	}
+	read := d.members(r.Read.Output, r.Read, "read", " response")
+	d.readAll = map[string]bool{}
+	d.beside(read)
+	for _, m := range read {
+		d.readAll[norm(m.Name)] = true
+		nested := m.Shape
+		if nested.Kind == List {
+			nested = nested.Item
+		}
+		for _, inner := range nested.Members {
+			d.readAll[norm(inner.Name)] = true
+		}
+		d.add("read", r.Read, m)
+	}
+	if created := r.Create.Output; created != nil {
+		members := d.members(created, r.Create, "create", " response")
+		d.beside(members)
+		for _, m := range members {
+			if p := d.find(m.Name); p != nil {
+				p.Uses = append(p.Uses, Use{"created", r.Create, m})
+			}
+		}
+	}
+}
+
+// beside notes the members of a request or a response: a property is not one of them by a similar
+// name if another has its very name.
+func (d *deriver) beside(members []*Member) {
+	d.siblings = map[string]bool{}
+	for _, m := range members {
+		d.siblings[norm(m.Name)] = true
+	}
+}
+
+// members are those of the resource in a request or a response: what is in its envelope, then what
+// is beside it.
+func (d *deriver) members(s *Shape, op *Operation, action, side string) []*Member {
+	inner := d.open(s, op, action, side)
+	out := inner.Members
+	if inner == s || s == nil {
+		return out
+	}
+	for _, m := range s.Members {
+		meta := slices.Contains([]string{"etag", "requestid", "responsemetadata", "nexttoken", "ifmatch"}, norm(m.Name))
+		if m.Name != d.Envelopes[op.Name+side] && !meta && inner.Member(m.Name) == nil {
+			out = append(slices.Clip(out), m)
+		}
+	}
+	return out
+}
+
+// open returns the structure that has the resource, without the one around it.
+func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
+	if s == nil {
+		return &Shape{}
+	}
+	want, set := d.settings.Envelope[action]
+	for _, m := range s.Members {
+		if m.Shape.Kind != Structure && m.Shape.Kind != Union || set && m.Name != want {
+			continue
+		}
+		name := norm(m.Name)
+		like := name == norm(d.Resource.Name) || name == "data" || name == "result" || d.API.Format == "smithy" && strings.HasSuffix(norm(op.Name), name) ||
+			(strings.HasPrefix(name, norm(d.Resource.Name)) && strings.HasSuffix(name, "summary"))
+		single := len(s.Members) == 1 && (side == " response" || d.API.Format == "openapi")
+		if set || single || like && len(s.Members) <= 3 {
+			if _, known := d.Envelopes[op.Name+side]; !known {
+				d.Envelopes[op.Name+side] = m.Name
+				d.note("", "envelope "+m.Name, "the resource is in that member of the%s of %s", side, op.Name)
+			}
+			return m.Shape
+		}
+	}
+	return s
+}
+
+// addInput adds the members of a request.
+func (d *deriver) addInput(action string, op *Operation) {
+	var body []*Member
+	if op.Body != nil && (op.BodyMember == "" || op.Body.Kind == Structure) {
+		body = d.members(op.Body, op, action, " request")
+	}
+	d.beside(slices.Concat(op.Params, body))
+	for _, m := range op.Params {
+		switch {
+		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
+		case m.Token || d.pages(op, m):
+		case norm(m.Name) == "dryrun":
+			d.ignore(m.Name, "it is an option of the call")
+		case d.API.Format == "openapi":
+			d.ignore(m.Name, fmt.Sprintf("it is a parameter in the %s of %s", m.In, op.Name))
+		default:
+			d.add(action, op, m)
+		}
+	}
+	if op.Body == nil {
+		return
+	}
+	if op.BodyMember != "" && op.Body.Kind != Structure {
+		d.add(action, op, &Member{Name: op.BodyMember, Wire: op.BodyMember, Shape: op.Body, Required: true})
+		return
+	}
+	for _, m := range body {
+		switch {
+		case m.Token:
+			d.ignore(m.Name, "it makes calls idempotent")
+		case d.isIdentifier(m.Name) && action != "create", d.pages(op, m):
+		case norm(m.Name) == "dryrun":
+			d.ignore(m.Name, "it is an option of the call")
+		case m.ReadOnly:
+		default:
+			d.add(action, op, m)
+		}
+	}
+}
+
+func (d *deriver) pages(op *Operation, m *Member) bool {
+	return op.Paging != nil && (m.Name == op.Paging.In || m.Name == op.Paging.Size)
+}
+
+func (d *deriver) isIdentifier(name string) bool {
+	return slices.ContainsFunc(d.Resource.Identifiers, func(id string) bool { return norm(id) == norm(name) })
+}
+
+func (d *deriver) ignore(name, reason string) {
+	if !d.ignored[norm(name)] {
+		d.ignored[norm(name)] = true
+		d.note(pascal(name), "ignored", "%s", reason)
+	}
+}
+
+// find returns the property of that name, with or without the noun, or nil.
+func (d *deriver) find(name string) *Property {
+	if p := d.exact(name); p != nil {
+		return p
+	}
+	for _, p := range d.Properties {
+		if !slices.ContainsFunc(p.Uses, func(u Use) bool { return d.siblings[norm(u.Member.Name)] }) &&
+			slices.ContainsFunc(p.Uses, func(u Use) bool { return same(d.Resource.Name, u.Member.Name, name) }) {
+			return p
+		}
+	}
+	return nil
+}
+
+// add adds a member of an operation to its property.
+func (d *deriver) add(action string, op *Operation, m *Member) *Property {
+	if own := d.settings.property(m.Name, pascal(m.Name)); own != nil && own.Ignore {
+		d.ignore(m.Name, "the settings ignore it")
+		return nil
+	}
+	tags := norm(m.Name) == "tags" && d.tagged()
+	switch {
+	case m.NotProperty && !tags:
+		d.ignore(m.Name, "the model marks it as not a property")
+		return nil
+	case m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed:
+		d.ignore(m.Name, m.Shape.Refused+", which a schema cannot express")
+		return nil
+	}
+	p := d.find(m.Name)
+	if p == nil {
+		if len(d.Properties) == maxProperties {
+			d.fail("api/too-large", op.At, fmt.Sprintf("the resource would have more than %d properties", maxProperties), "ignore some in the settings")
+		}
+		if len(d.Properties) >= maxProperties {
+			return nil
+		}
+		p = &Property{Name: pascal(m.Name), settings: d.settings.property(m.Name, pascal(m.Name))}
+		d.Properties = append(d.Properties, p)
+	}
+	p.Tags = p.Tags || norm(m.Name) == "tags"
+	p.Uses = append(p.Uses, Use{action, op, m})
+	if p.settings != nil && p.settings.Name != "" {
+		p.Name = p.settings.Name
+	}
+	return p
+}
+
+// decide settles whether a property is read-only, create-only, write-only and required.
+func (d *deriver) decide(p *Property) {
+	create, update, read, set := p.in("create"), p.in("update"), p.in("read"), p.settable()
+	updates := d.Resource.Update
+	tagged := p.Tags && d.tagged()
+	if read != nil && read.ReadOnly && !(p.Identifier && create != nil) {
+		create, update, set = nil, nil, nil
+	}
+	switch {
+	case set == nil && read != nil && read.ReadOnly:
+		p.ReadOnly = true
+		d.note(p.Name, "readOnly", "it is marked so")
+	case set == nil:
+		p.ReadOnly = true
+		d.note(p.Name, "readOnly", "it is only in responses")
+	case p.Identifier:
+		p.CreateOnly = true
+		d.note(p.Name, "createOnly", "it identifies the resource and is set by %s", d.Resource.Create.Name)
+	case create != nil && update == nil && !tagged:
+		p.CreateOnly = true
+		if len(updates) == 0 {
+			d.note(p.Name, "createOnly", "the API has no update")
+		} else {
+			d.note(p.Name, "createOnly", "it is in %s but in no update", d.Resource.Create.Name)
+		}
+	case create == nil:
+		d.note(p.Name, "updatable", "only updates set it: %s", p.Uses[0].Operation.Name)
+	}
+	d.decideWriteOnly(p, read, set, tagged)
+	if create != nil && create.Required && !p.ReadOnly {
+		p.Required = true
+		d.note(p.Name, "required", "%s requires it", d.Resource.Create.Name)
+	}
+	d.override(p)
+	if set != nil && !p.Required && !p.WriteOnly && read != nil && set.Default == nil {
+		d.note(p.Name, "optional", "the service may set a default, because responses have it")
+	}
+}
+
+func (d *deriver) decideWriteOnly(p *Property, read, set *Member, tagged bool) {
+	switch {
+	case set == nil || p.Identifier:
+	case set.WriteOnly:
+		p.WriteOnly = true
+		d.note(p.Name, "writeOnly", "it is marked so")
+	case set.Shape.Format == "password":
+		p.WriteOnly = true
+		d.note(p.Name, "writeOnly", "its format is password")
+	case read != nil:
+	case tagged:
+		d.note(p.Name, "readable", "operations of the service list the tags")
+	case d.readAll[norm(set.Name)]:
+		d.note(p.Name, "readable", "%s returns a member of that name in another", d.Resource.Read.Name)
+	default:
+		p.WriteOnly = true
+		d.note(p.Name, "writeOnly", "%s does not return it", d.Resource.Read.Name)
+	}
+}
+
+// override applies the settings of a property.
+func (d *deriver) override(p *Property) {
+	if p.settings == nil {
+		return
+	}
+	for _, o := range []struct {
+		name string
+		set  *bool
+		to   *bool
+	}{
+		{"readOnly", p.settings.ReadOnly, &p.ReadOnly}, {"createOnly", p.settings.CreateOnly, &p.CreateOnly},
+		{"writeOnly", p.settings.WriteOnly, &p.WriteOnly}, {"required", p.settings.Required, &p.Required},
+	} {
+		if o.set == nil || *o.set == *o.to {
+			continue
+		}
+		*o.to = *o.set
+		d.Decisions = slices.DeleteFunc(d.Decisions, func(c Decision) bool { return c.Subject == p.Name && c.Choice == o.name })
+		choice := o.name
+		if !*o.set {
+			choice = "not " + o.name
+		}
+		d.note(p.Name, choice, "the settings say so")
+	}
+	if p.ReadOnly && (p.CreateOnly || p.WriteOnly || p.Required) {
+		d.fail("api/setting", p.settings.At, fmt.Sprintf("%s is readOnly, so it cannot be createOnly, writeOnly or required", p.Name), "set readOnly: false, or the others to false")
+	}
+}
+
+// checkNames reports names that a schema cannot have.
+func (d *deriver) checkNames() {
+	seen := map[string]*Property{}
+	for _, p := range d.Properties {
+		first := p.Uses[0]
+		hint := fmt.Sprintf("set its name in the settings: properties: {%s: {name: …}}", first.Member.Name)
+		if p.Name == "" || len(p.Name) > 64 || p.Name != pascal(p.Name) {
+			d.fail("api/name", first.Member.At, fmt.Sprintf("%q is not a name of a property: 1 to 64 letters and digits", diag.Cut(first.Member.Name)), hint)
+		}
+		if other := seen[p.Name]; other != nil {
+			d.fail("api/same-name", first.Member.At, fmt.Sprintf("%q and %q are both the property %s", other.Uses[0].Member.Name, first.Member.Name, p.Name), hint)
+		}
+		seen[p.Name] = p
+	}
+	for _, s := range d.settings.Properties {
+		used := slices.ContainsFunc(d.Properties, func(p *Property) bool { return p.settings != nil && p.settings.Property == s.Property })
+		if !used && !d.ignored[norm(s.Property)] {
+			d.fail("api/setting", s.At, fmt.Sprintf("%s has no property %q", d.Resource.Name, diag.Cut(s.Property)), "")
+		}
+	}
+}

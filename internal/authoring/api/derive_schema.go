@@ -1,0 +1,445 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+)
+
+// JSON is the schema, indented.
+func (d *Derived) JSON() []byte {
+	var out bytes.Buffer
+	if err := json.Indent(&out, d.schema.AppendJSON(nil), "", "    "); err != nil {
+		return nil // a value always is valid JSON
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+const (
+	maxText        = 240 // bytes of a description
+	maxDefinitions = 1000
+)
+
+// A schemaBuilder makes the definitions of one schema.
+type schemaBuilder struct {
+	d           *deriver
+	names       map[definitionKey]string
+	taken       map[string]bool
+	definitions []document.Member
+}
+
+// A definitionKey is a shape as it is set, without what only responses have, or as it is read.
+type definitionKey struct {
+	shape *Shape
+	set   bool
+}
+
+func (d *deriver) buildSchema() {
+	b := &schemaBuilder{d: d, names: map[definitionKey]string{}, taken: map[string]bool{}}
+	var properties []document.Member
+	paths := map[string][]*document.Value{}
+	for _, p := range d.Properties {
+		pointer := str("/properties/" + p.Name)
+		properties = append(properties, document.Member{Key: p.Name, Value: b.property(p)})
+		for _, list := range []struct {
+			name string
+			in   bool
+		}{
+			{"required", p.Required}, {"readOnlyProperties", p.ReadOnly}, {"createOnlyProperties", p.CreateOnly},
+			{"writeOnlyProperties", p.WriteOnly}, {"primaryIdentifier", p.Identifier},
+		} {
+			switch {
+			case !list.in:
+			case list.name == "required":
+				paths[list.name] = append(paths[list.name], str(p.Name))
+			default:
+				paths[list.name] = append(paths[list.name], pointer)
+			}
+		}
+	}
+	out := obj("typeName", str(d.TypeName), "description", str(cut(d.describe())))
+	if d.problems.HasErrors() {
+		return
+	}
+	if len(b.definitions) > 0 {
+		slices.SortFunc(b.definitions, func(x, y document.Member) int { return strings.Compare(x.Key, y.Key) })
+		put(out, "definitions", &document.Value{Kind: document.Object, Members: b.definitions})
+	}
+	put(out, "properties", &document.Value{Kind: document.Object, Members: properties})
+	for _, name := range []string{"required", "readOnlyProperties", "createOnlyProperties", "writeOnlyProperties", "primaryIdentifier"} {
+		if len(paths[name]) > 0 {
+			put(out, name, arr(paths[name]...))
+		}
+	}
+	if additional := d.additional(); len(additional) > 0 {
+		put(out, "additionalIdentifiers", arr(additional...))
+	}
+	put(out, "tagging", d.tagging())
+	put(out, "handlers", d.handlers())
+	put(out, "additionalProperties", &document.Value{Kind: document.Bool})
+	d.schema = out
+}
+
+func (d *deriver) describe() string {
+	if text := d.Resource.Create.Doc; plain(text) != "" {
+		return text
+	}
+	return fmt.Sprintf("The resource %s of %s.", d.Resource.Name, d.API.Name)
+}
+
+// additional are the identifiers besides the primary one: those of the settings, and an ARN.
+func (d *deriver) additional() (out []*document.Value) {
+	for _, names := range d.settings.Additional {
+		var set []*document.Value
+		for _, name := range names {
+			p := d.named(name)
+			if p == nil {
+				d.fail("api/setting", d.settings.at["settings.additional"], fmt.Sprintf("the resource has no property %q", name), "")
+				continue
+			}
+			set = append(set, str("/properties/"+p.Name))
+		}
+		out = append(out, arr(set...))
+	}
+	if d.settings.Additional != nil || d.API.Format != "smithy" {
+		return out
+	}
+	for _, p := range d.Properties {
+		if p.ReadOnly && !p.Identifier && simple(p) && (norm(p.Name) == "arn" || norm(p.Name) == norm(d.Resource.Name)+"arn") {
+			d.note(p.Name, "additionalIdentifier", "it is the ARN of the resource")
+			return append(out, arr(str("/properties/"+p.Name)))
+		}
+	}
+	return out
+}
+
+// tags is the property for the tags of the resource, or nil.
+func (d *deriver) tags() *Property {
+	for _, p := range d.Properties {
+		if p.Tags && !p.ReadOnly {
+			if k := p.settable().Shape.Kind; k == List || k == Map {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func (d *deriver) tagging() *document.Value {
+	p := d.tags()
+	if p == nil {
+		return obj("taggable", boolean(false))
+	}
+	d.note(p.Name, "tagging", "it contains the tags of the resource")
+	return obj("taggable", boolean(true), "tagOnCreate", boolean(p.in("create") != nil), "tagUpdatable", boolean(!p.CreateOnly),
+		"cloudFormationSystemTags", boolean(false), "tagProperty", str("/properties/"+p.Name))
+}
+
+func (d *deriver) handlers() *document.Value {
+	r := d.Resource
+	permissions := func(ops ...*Operation) *document.Value {
+		out := arr()
+		for _, op := range ops {
+			p := str(d.API.Prefix + ":" + op.Name)
+			if d.API.Prefix != "" && !slices.ContainsFunc(out.Items, func(v *document.Value) bool { return v.Text == p.Text }) {
+				out.Items = append(out.Items, p)
+			}
+		}
+		return obj("permissions", out)
+	}
+	out := obj("create", permissions(r.Create, r.Read), "read", permissions(r.Read))
+	if taggable := d.tags() != nil && d.tagged(); len(r.Update) > 0 || taggable {
+		ops := append(slices.Clone(r.Update), r.Read)
+		if taggable {
+			ops = append(ops, r.Tags...)
+		}
+		put(out, "update", permissions(ops...))
+	}
+	put(out, "delete", permissions(r.Delete, r.Read))
+	if r.List == nil {
+		d.note("", "no list", "the API has no operation to list")
+		return out
+	}
+	list := permissions(r.List)
+	parents, required := obj(), arr()
+	for _, p := range d.Properties {
+		if p.Parent {
+			put(parents, p.Name, obj("$ref", str("resource-schema.json#/properties/"+p.Name)))
+			required.Items = append(required.Items, str(p.Name))
+		}
+	}
+	if len(parents.Members) > 0 {
+		put(list, "handlerSchema", obj("properties", parents, "required", required))
+	}
+	put(out, "list", list)
+	return out
+}
+
+// property is the schema of one property.
+func (b *schemaBuilder) property(p *Property) *document.Value {
+	m := p.settable()
+	if m == nil || p.ReadOnly {
+		m = p.Uses[0].Member
+	}
+	shape := m.Shape
+	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
+		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
+		shape = &Shape{Kind: String}
+	}
+	if m.Sensitive || shape.Sensitive {
+		b.lose(p.Name, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")
+	}
+	out := b.value(shape, p.Name, p.Name, !p.ReadOnly)
+	if out.Get("$ref") == nil {
+		if text := cut(plain(m.Doc)); text != "" {
+			out.Members = append([]document.Member{{Key: "description", Value: str(text)}}, out.Members...)
+		}
+		if !p.ReadOnly {
+			b.setDefault(out, m)
+		}
+		b.relate(out, p, m)
+	}
+	return out
+}
+
+// setDefault adds a default that fits the type.
+func (b *schemaBuilder) setDefault(out *document.Value, m *Member) {
+	want := map[string]document.Kind{"string": document.String, "integer": document.Number, "number": document.Number, "boolean": document.Bool}
+	kind, simple := want[textOf(out, "type")]
+	if m.Default == nil || !simple || m.Default.Kind != kind || out.Get("format") != nil {
+		return
+	}
+	if enum := out.Get("enum"); enum != nil && !slices.Contains(enum.Strings(), m.Default.Text) {
+		return
+	}
+	put(out, "default", m.Default)
+}
+
+func (b *schemaBuilder) relate(out *document.Value, p *Property, m *Member) {
+	typeName, path := m.Relation, "/properties/Arn"
+	reason := "the model says that it is the ARN of one"
+	if p.settings != nil && p.settings.RelationType != "" {
+		typeName, path, reason = p.settings.RelationType, p.settings.RelationPath, "the settings say so"
+	}
+	if strings.Count(typeName, "::") != 2 || textOf(out, "type") != "string" {
+		return
+	}
+	put(out, "relationshipRef", obj("typeName", str(typeName), "propertyPath", str(path)))
+	b.d.note(p.Name, "relation to "+typeName, "%s", reason)
+}
+
+func (b *schemaBuilder) lose(subject, choice, reason string) {
+	b.d.Lost = append(b.d.Lost, Decision{subject, choice, reason})
+}
+
+// value is the schema of a shape. hint names a definition without a name, path is the value in
+// what is lost.
+func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.Value {
+	switch s.Kind {
+	case Boolean:
+		return obj("type", str("boolean"))
+	case Integer, Number:
+		out := obj("type", str(s.Kind.String()))
+		b.numbers(out, s)
+		return out
+	case String, Blob, Timestamp:
+		return b.text(s, path)
+	case List:
+		out := obj("type", str("array"))
+		if s.Unique {
+			put(out, "uniqueItems", boolean(true))
+		}
+		put(out, "insertionOrder", boolean(!s.Unique))
+		lengths(out, s, "minItems", "maxItems")
+		put(out, "items", b.value(s.Item, singular(hint), path+".*", set))
+		return out
+	case Map:
+		pattern := ".*"
+		if s.Key != nil && s.Key.Pattern != "" && b.usable(s.Key.Pattern, path) {
+			pattern = s.Key.Pattern
+		}
+		return obj("type", str("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
+			"additionalProperties", boolean(false))
+	case Structure, Union:
+		return obj("$ref", str("#/definitions/"+b.define(s, hint, path, set)))
+	}
+	b.lose(path, "free object", "the API does not describe its members")
+	return obj("type", str("object"))
+}
+
+func (b *schemaBuilder) numbers(out *document.Value, s *Shape) {
+	for _, bound := range []struct{ key, value string }{{"minimum", s.Minimum}, {"maximum", s.Maximum}} {
+		if bound.value != "" {
+			put(out, bound.key, &document.Value{Kind: document.Number, Text: bound.value})
+		}
+	}
+}
+
+func lengths(out *document.Value, s *Shape, least, most string) {
+	for _, bound := range []struct {
+		key   string
+		value *int
+	}{{least, s.MinLen}, {most, s.MaxLen}} {
+		if bound.value != nil && *bound.value >= 0 {
+			put(out, bound.key, &document.Value{Kind: document.Number, Text: fmt.Sprint(*bound.value)})
+		}
+	}
+}
+
+func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
+	out := obj("type", str("string"))
+	switch s.Kind {
+	case Timestamp:
+		put(out, "format", str("date-time"))
+		return out
+	case Blob:
+		return out
+	}
+	if len(s.Enum) > 0 {
+		values := arr()
+		for _, value := range s.Enum {
+			if !slices.ContainsFunc(values.Items, func(v *document.Value) bool { return v.Text == value }) {
+				values.Items = append(values.Items, str(value))
+			}
+		}
+		put(out, "enum", values)
+		return out
+	}
+	lengths(out, s, "minLength", "maxLength")
+	if s.Pattern != "" && b.usable(s.Pattern, path) {
+		put(out, "pattern", str(s.Pattern))
+	}
+	return out
+}
+
+// usable reports whether a schema can have a pattern, and notes if not.
+func (b *schemaBuilder) usable(pattern, path string) bool {
+	_, err := schema.CompilePattern(pattern)
+	if err != nil {
+		b.lose(path, "pattern", fmt.Sprintf("%q is not a regular expression of schemas: %v", cut(pattern), err))
+	}
+	return err == nil
+}
+
+// define adds a definition for a structure and returns its name.
+func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
+	key := definitionKey{s, set}
+	if name, known := b.names[key]; known {
+		return name
+	}
+	base := pascal(s.Name)
+	if base == "" {
+		base = pascal(hint)
+	}
+	base = base[:min(len(base), 60)]
+	name := base
+	for i := 2; b.taken[name]; i++ {
+		name = fmt.Sprint(base, i)
+	}
+	b.names[key], b.taken[name] = name, true
+	if len(b.names) > maxDefinitions {
+		b.d.fail("api/too-large", b.d.Resource.At, fmt.Sprintf("the schema would have more than %d definitions", maxDefinitions), "ignore properties in the settings")
+		return name
+	}
+	out := obj("type", str("object"))
+	if text := cut(plain(s.Doc)); text != "" {
+		put(out, "description", str(text))
+	}
+	properties, required, alternatives := obj(), arr(), arr()
+	seen := map[string]bool{}
+	for _, m := range s.Members {
+		if set && m.ReadOnly || !set && m.WriteOnly {
+			continue
+		}
+		inner := pascal(m.Name)
+		place := path + "." + inner
+		switch {
+		case inner == "" || len(inner) > 64 || seen[inner]:
+			b.lose(place, "left out", fmt.Sprintf("%q is not a name that a schema can have besides the others", cut(m.Name)))
+			continue
+		case m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed:
+			b.lose(place, "left out", m.Shape.Refused)
+			continue
+		}
+		if m.Sensitive {
+			b.lose(place, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")
+		}
+		seen[inner] = true
+		put(properties, inner, b.value(m.Shape, base+inner, place, set))
+		switch {
+		case s.Kind == Union:
+			alternatives.Items = append(alternatives.Items, obj("required", arr(str(inner))))
+		case m.Required:
+			required.Items = append(required.Items, str(inner))
+		}
+	}
+	if len(properties.Members) > 0 {
+		put(out, "properties", properties)
+	}
+	if len(required.Items) > 0 {
+		put(out, "required", required)
+	}
+	if len(alternatives.Items) > 1 {
+		put(out, "oneOf", alternatives)
+	}
+	put(out, "additionalProperties", boolean(false))
+	b.definitions = append(b.definitions, document.Member{Key: name, Value: out})
+	return name
+}
+
+var (
+	markup = lazyregexp.New(`<[^<>]{1,200}>`)
+	spaces = lazyregexp.New(`\s+`)
+)
+
+// plain is a text without markup, on one line.
+func plain(text string) string {
+	text = text[:min(len(text), 8192)]
+	return strings.TrimSpace(spaces.ReplaceAllString(markup.ReplaceAllString(strings.ToValidUTF8(text, ""), " "), " "))
+}
+
+// cut is the beginning of a text, up to the end of a sentence or word.
+func cut(text string) string {
+	text = plain(text)
+	if i := strings.Index(text, ". "); i > 20 && i < maxText {
+		return text[:i+1]
+	}
+	if len(text) <= maxText {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:maxText], "")
+	if i := strings.LastIndexByte(text, ' '); i > 0 {
+		text = text[:i]
+	}
+	return text + " …"
+}
+
+func str(text string) *document.Value {
+	return &document.Value{Kind: document.String, Text: text}
+}
+
+func boolean(b bool) *document.Value { return &document.Value{Kind: document.Bool, Bool: b} }
+
+func arr(items ...*document.Value) *document.Value {
+	return &document.Value{Kind: document.Array, Items: items}
+}
+
+// obj is an object of keys and values in turn.
+func obj(pairs ...any) *document.Value {
+	out := &document.Value{Kind: document.Object}
+	for i := 0; i < len(pairs); i += 2 {
+		put(out, pairs[i].(string), pairs[i+1].(*document.Value))
+	}
+	return out
+}
+
+func put(v *document.Value, key string, value *document.Value) {
+	v.Members = append(v.Members, document.Member{Key: key, Value: value})
+}

@@ -1,0 +1,227 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+)
+
+// generic are names that identify something only together with the name of what they belong to.
+var generic = []string{"id", "sid", "uuid", "guid", "name", "key", "slug", "identifier"}
+
+// identify finds the properties that identify the resource, and puts them first.
+func (d *deriver) identify() {
+	var found []*Property
+	problems, decisions := d.problems, d.Decisions
+	for i, id := range d.Resource.Identifiers {
+		if p := d.identifier(i, id); p != nil && !slices.Contains(found, p) {
+			found = append(found, p)
+		}
+	}
+	if d.settings.Identifier != nil { // the parents that were found are properties even so
+		found, d.problems, d.Decisions = nil, problems, decisions
+		for _, name := range d.settings.Identifier {
+			p := d.named(name)
+			if p == nil {
+				d.fail("api/setting", d.settings.at["settings.identifier"], fmt.Sprintf("the resource has no property %q", diag.Cut(name)), "")
+				continue
+			}
+			d.note(p.Name, "identifier", "the settings say so")
+			found = append(found, p)
+		}
+	}
+	for _, p := range found {
+		p.Identifier = true
+		others := slices.DeleteFunc(slices.Clone(p.Uses), func(u Use) bool { return u.Action == "update" }) // they only name the resource
+		if len(others) > 0 {
+			p.Uses = others
+		}
+	}
+	if len(found) == 0 && !d.problems.HasErrors() {
+		d.fail("api/identifier", d.Resource.At, fmt.Sprintf("no property identifies %s", d.Resource.Name), "name it in the settings: identifier: [Id]")
+	}
+	rest := slices.DeleteFunc(slices.Clone(d.Properties), func(p *Property) bool { return slices.Contains(found, p) })
+	d.Properties = append(found, rest...)
+}
+
+// named returns the property with that name in the schema or the API, or nil.
+func (d *deriver) named(name string) *Property {
+	for _, p := range d.Properties {
+		if p.Name == name {
+			return p
+		}
+	}
+	return d.find(name)
+}
+
+// identifier finds the property of one identifier of the operations.
+func (d *deriver) identifier(i int, id string) *Property {
+	last := i == len(d.Resource.Identifiers)-1
+	own := last || d.API.Format == "smithy" && slices.Contains(generic, norm(id))
+	name := id
+	if d.API.Format == "openapi" && !last && slices.Contains(generic, norm(id)) {
+		name = d.parentNoun(id) + pascal(id)
+	}
+	if !last && d.API.Format == "openapi" {
+		return d.parent(i, id, name)
+	}
+	// A member of that very name is best, wherever it is; then a similar one of the read.
+	similar := d.candidates(id, own)
+	tries := [][]string{{id}, similar}
+	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
+		tries = [][]string{append([]string{id}, similar...)}
+	}
+	for _, names := range tries {
+		for _, find := range []func(string) *Property{d.exact, d.ofCreate} {
+			for _, name := range names {
+				p := find(name)
+				if p == nil || !simple(p) {
+					continue
+				}
+				if norm(name) == norm(id) {
+					d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
+				} else {
+					d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+				}
+				return d.asIdentifier(p, id, last)
+			}
+		}
+	}
+	d.fail("api/identifier", d.Resource.At, fmt.Sprintf("%s needs %q, but no response has it", d.Resource.Read.Name, id), "name the property in the settings: identifier: [Id]")
+	return nil
+}
+
+func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
+	if !slices.Contains(d.Properties, p) {
+		d.Properties = append(d.Properties, p)
+	}
+	p.Parent = !last
+	d.addParam(p, id)
+	return p
+}
+
+// ofCreate is a property that only the request or the response of create has, or nil.
+func (d *deriver) ofCreate(name string) *Property {
+	create := d.Resource.Create
+	for _, side := range []struct {
+		action  string
+		members []*Member
+	}{{"create", create.Members()}, {"created", d.members(create.Output, create, "create", " response")}} {
+		for _, m := range side.members {
+			if norm(m.Name) == norm(name) && !m.Token {
+				return &Property{Name: pascal(name), Uses: []Use{{side.action, create, m}}, settings: d.settings.property(m.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+// addParam adds the parameter by which create takes an identifier that the client chooses.
+func (d *deriver) addParam(p *Property, id string) {
+	create := d.Resource.Create
+	if p.in("create") != nil {
+		return
+	}
+	for _, m := range create.Params {
+		if m.In == InPath && norm(m.Name) == norm(id) {
+			p.Uses = append(p.Uses, Use{"create", create, m})
+		}
+	}
+}
+
+// simple reports whether the values of a property can identify something.
+func simple(p *Property) bool {
+	k := p.Uses[0].Member.Shape.Kind
+	return k == String || k == Integer || k == Number
+}
+
+// exact returns the property whose member has that name.
+func (d *deriver) exact(name string) *Property {
+	for _, p := range d.Properties {
+		if slices.ContainsFunc(p.Uses, func(u Use) bool { return norm(u.Member.Name) == norm(name) }) {
+			return p
+		}
+	}
+	return nil
+}
+
+// candidates are the names that the member for an identifier may have, the best first.
+func (d *deriver) candidates(id string, own bool) []string {
+	noun := d.Resource.Name
+	out := []string{}
+	if rest, ok := strings.CutPrefix(norm(id), norm(noun)); ok && rest != "" {
+		out = append(out, rest)
+	}
+	out = append(out, noun+id)
+	if i := strings.LastIndexFunc(id, unicode.IsUpper); i > 0 && len(id)-i > 4 {
+		out = append(out, id[i:]) // the version of flowVersion
+	}
+	lower := norm(id)
+	if own && d.API.Format == "openapi" {
+		return append(out, noun+"Id", "id", "sid", "uuid", "name")
+	}
+	for _, ending := range []string{"identifier", "id", "name", "arn"} {
+		if stem, ok := strings.CutSuffix(lower, ending); ok && stem != "" {
+			out = append(out, stem, stem+"Id", stem+"Identifier", stem+"Arn", stem+"Name")
+			break
+		}
+	}
+	switch {
+	case !own:
+		return out
+	case lower == norm(noun):
+		return append(out, noun+"Name", "name", noun+"Id", "id", noun+"Arn", "arn")
+	case strings.HasSuffix(lower, "arn"):
+		return append(out, "arn", noun+"Arn")
+	case strings.HasSuffix(lower, "name"):
+		return append(out, "name", noun+"Name")
+	}
+	return append(out, noun+"Id", "id", noun+"Identifier", "identifier", noun+"Arn", "arn")
+}
+
+// parent is the property for the identifier of a resource above: a parameter of the path, which is
+// at the same position in the path of create.
+func (d *deriver) parent(i int, id, name string) *Property {
+	p := d.exact(name)
+	if p == nil {
+		p = &Property{Name: pascal(name), settings: d.settings.property(name)}
+		d.Properties = append(d.Properties, p)
+	}
+	p.Parent = true
+	create := d.Resource.Create
+	for _, s := range [...]struct {
+		action string
+		op     *Operation
+	}{{"create", create}, {"read", d.Resource.Read}} {
+		var params []string
+		for _, segment := range segmentsOf(s.op.Path) {
+			if isParam(segment) {
+				params = append(params, paramName(segment))
+			}
+		}
+		if i < len(params) && p.in(s.action) == nil {
+			if m := s.op.Param(InPath, params[i]); m != nil {
+				p.Uses = append(p.Uses, Use{s.action, s.op, m})
+			}
+		}
+	}
+	if p.Uses == nil {
+		p.Uses = []Use{{"read", d.Resource.Read, &Member{Name: id, Wire: id, In: InPath, Shape: &Shape{Kind: String}, Required: true}}}
+	}
+	d.note(p.Name, "identifier", "it is in the path of %s", d.Resource.Read.Name)
+	return p
+}
+
+// parentNoun is the name of what the parameter of a path belongs to.
+func (d *deriver) parentNoun(id string) string {
+	segments := segmentsOf(d.Resource.Read.Path)
+	for i, s := range segments {
+		if isParam(s) && paramName(s) == id && i > 0 {
+			return noun(segments[:i])
+		}
+	}
+	return ""
+}

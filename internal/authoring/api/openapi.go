@@ -1,0 +1,355 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// Bounds on descriptions. The largest public ones that were tried have 4 MB and 1,500 operations.
+const (
+	maxDescription = 32 << 20
+	maxValues      = 1 << 21
+	maxPaths       = 20_000
+	maxMembers     = 1 << 20 // of all structures, after allOf is merged
+	maxRefs        = 32      // one after the other
+	maxMerge       = 32      // levels of allOf
+	maxReported    = 20      // references that are reported one by one
+)
+
+// FromOpenAPI reads a description in OpenAPI 3.0 or 3.1, JSON or YAML. References to other
+// files and to URLs are never followed. The API is nil if the list has errors.
+//
+// The IDs of problems are those of [document.Parse] and api/version, api/reference (a
+// warning: what it refers to is taken for any value) and api/too-large.
+func FromOpenAPI(file string, data []byte) (*API, diag.List) {
+	root, problems := document.Parse(file, data, document.Limits{Bytes: maxDescription, Depth: 256, Values: maxValues})
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	problems = nil // warnings about documents matter to the author of the description only
+	version := textOf(root, "openapi")
+	if !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1") {
+		p := diag.Problem{ID: "api/version", At: root.At, Message: "not a description in OpenAPI 3.0 or 3.1", Hint: "the document needs a member openapi, such as \"3.1.0\""}
+		switch {
+		case root.Get("swagger") != nil:
+			p.Message, p.Hint = "Swagger 2.0 is not supported", "convert the description to OpenAPI 3, for example with swagger2openapi"
+		case version != "":
+			p.At, p.Message, p.Hint = root.Get("openapi").At, fmt.Sprintf("OpenAPI %s is not supported", diag.Cut(version)), "use a description in OpenAPI 3.0 or 3.1"
+		}
+		return nil, diag.List{p}
+	}
+	r := &openapiReader{
+		root: root, shapes: map[*document.Value]*Shape{}, refused: map[string]bool{},
+		api: &API{Name: textOf(root.Get("info"), "title"), Version: textOf(root.Get("info"), "version"), Format: "openapi", Protocol: "openapi"},
+	}
+	r.readServers()
+	r.readSchemes()
+	paths := root.Get("paths").Distinct()
+	if len(paths) > maxPaths {
+		return nil, diag.List{{ID: "api/too-large", At: root.Get("paths").At, Message: fmt.Sprintf("the description has %d paths, more than %d", len(paths), maxPaths)}}
+	}
+	for _, path := range paths {
+		r.readPath(path)
+	}
+	if r.members > maxMembers {
+		r.problems.Add(diag.Problem{ID: "api/too-large", At: root.At, Message: fmt.Sprintf("the structures have more than %d members in all", maxMembers)})
+	}
+	if len(r.refused) > maxReported {
+		r.problems.Add(diag.Problem{ID: "api/reference", Severity: diag.Warning, At: root.At,
+			Message: fmt.Sprintf("%d more references cannot be followed", len(r.refused)-maxReported)})
+	}
+	if r.problems.HasErrors() {
+		return nil, r.problems
+	}
+	r.findResources()
+	return r.api, r.problems
+}
+
+type openapiReader struct {
+	root     *document.Value
+	api      *API
+	problems diag.List
+	shapes   map[*document.Value]*Shape
+	refused  map[string]bool // references that are not followed
+	members  int
+	paths    []pathItem
+}
+
+// A pathItem is one path with its operations by their methods.
+type pathItem struct {
+	path       string
+	operations map[string]*Operation
+	at         diag.Range
+}
+
+// follow resolves references to a place in the description. It returns nil for others.
+func (r *openapiReader) follow(v *document.Value) (to *document.Value, name string) {
+	for range maxRefs {
+		ref := v.Get("$ref")
+		if ref == nil || ref.Kind != document.String {
+			return v, name
+		}
+		fragment, local := strings.CutPrefix(ref.Text, "#")
+		pointer, valid := document.ParsePointer(unescapePercent(fragment))
+		var next *document.Value
+		if local && valid {
+			next = r.root.Lookup(pointer)
+		}
+		if next == nil {
+			r.refuse(ref, local)
+			return nil, ""
+		}
+		if len(pointer) > 0 {
+			name = pointer[len(pointer)-1]
+		}
+		v = next
+	}
+	r.refuse(v.Get("$ref"), true)
+	return nil, ""
+}
+
+func (r *openapiReader) refuse(ref *document.Value, local bool) {
+	if r.refused[ref.Text] {
+		return
+	}
+	r.refused[ref.Text] = true
+	if len(r.refused) > maxReported {
+		return
+	}
+	p := diag.Problem{ID: "api/reference", Severity: diag.Warning, At: ref.At, Message: fmt.Sprintf("%q refers to nothing in the description", diag.Cut(ref.Text))}
+	if !local {
+		p.Message = fmt.Sprintf("the reference %q leaves the description and is not followed", diag.Cut(ref.Text))
+		p.Hint = "bundle the description into one file"
+	}
+	r.problems.Add(p)
+}
+
+// unescapePercent decodes the bytes that URLs escape.
+func unescapePercent(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// readServers fills in the defaults of the variables.
+func (r *openapiReader) readServers() {
+	servers := r.root.Get("servers")
+	if servers == nil {
+		return
+	}
+	for _, server := range servers.Items {
+		url := textOf(server, "url")
+		for _, variable := range server.Get("variables").Distinct() {
+			url = strings.ReplaceAll(url, "{"+variable.Key+"}", textOf(variable.Value, "default"))
+		}
+		if url != "" {
+			r.api.Servers = append(r.api.Servers, url)
+		}
+	}
+}
+
+func (r *openapiReader) readSchemes() {
+	for _, entry := range r.root.Get("components").Get("securitySchemes").Distinct() {
+		v, _ := r.follow(entry.Value)
+		s := Scheme{Name: entry.Key, Kind: textOf(v, "type"), In: textOf(v, "in"), Key: textOf(v, "name")}
+		if s.Kind == "http" {
+			s.Kind = strings.ToLower(textOf(v, "scheme"))
+		}
+		s.URL = textOf(v.Get("flows").Get("clientCredentials"), "tokenUrl")
+		r.api.Auth = append(r.api.Auth, s)
+	}
+}
+
+func (r *openapiReader) readPath(path document.Member) {
+	item, _ := r.follow(path.Value)
+	if item == nil || !strings.HasPrefix(path.Key, "/") {
+		return
+	}
+	p := pathItem{path: path.Key, operations: map[string]*Operation{}, at: path.KeyAt}
+	for _, m := range item.Distinct() {
+		switch m.Key {
+		case "get", "put", "post", "patch", "delete":
+			if m.Value.Kind != document.Object {
+				continue
+			}
+			op := r.readOperation(path.Key, m, item.Get("parameters"))
+			p.operations[op.Method] = op
+			r.api.Operations = append(r.api.Operations, op)
+		}
+	}
+	r.paths = append(r.paths, p)
+}
+
+func (r *openapiReader) readOperation(path string, m document.Member, shared *document.Value) *Operation {
+	v := m.Value
+	op := &Operation{Method: strings.ToUpper(m.Key), Path: path, At: m.KeyAt, Doc: textOf(v, "description")}
+	op.Name = op.Method + " " + path
+	if op.Doc == "" {
+		op.Doc = textOf(v, "summary")
+	}
+	r.readParams(op, v.Get("parameters"))
+	r.readParams(op, shared)
+	if body, _ := r.follow(v.Get("requestBody")); body != nil {
+		media, content := chooseMedia(body.Get("content"))
+		op.ContentType = media
+		if content.Get("schema") != nil {
+			op.Body = r.shape(content.Get("schema"), "", 0)
+		}
+		op.Examples = append(op.Examples, r.readExamples(content, true)...)
+	}
+	for _, entry := range v.Get("responses").Distinct() {
+		r.readResponse(op, entry)
+	}
+	r.findPaging(op)
+	return op
+}
+
+// readParams adds parameters that the operation does not have yet.
+func (r *openapiReader) readParams(op *Operation, list *document.Value) {
+	if list == nil {
+		return
+	}
+	places := map[string]Place{"path": InPath, "query": InQuery, "header": InHeader}
+	for _, item := range list.Items {
+		v, _ := r.follow(item)
+		in, known := places[textOf(v, "in")]
+		name := textOf(v, "name")
+		if !known || name == "" || op.Param(in, name) != nil {
+			continue
+		}
+		schema := v.Get("schema")
+		if schema == nil {
+			_, content := chooseMedia(v.Get("content"))
+			schema = content.Get("schema")
+		}
+		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: textOf(v, "description"), At: v.At, Required: isTrue(v, "required") || in == InPath}
+		if in == InHeader && (norm(name) == "idempotencykey" || norm(name) == "xidempotencykey") {
+			p.Token, op.Token = true, name
+		}
+		op.Params = append(op.Params, p)
+	}
+}
+
+// chooseMedia selects JSON, else a form, else the first media type.
+func chooseMedia(content *document.Value) (string, *document.Value) {
+	media, value, best := "", (*document.Value)(nil), -1
+	for _, entry := range content.Distinct() {
+		rank := 0
+		switch base, _, _ := strings.Cut(strings.ToLower(entry.Key), ";"); {
+		case base == "application/json":
+			rank = 4
+		case strings.HasSuffix(base, "+json") && !strings.Contains(base, "patch"):
+			rank = 3
+		case strings.HasSuffix(base, "json"), base == "*/*":
+			rank = 2
+		case base == "application/x-www-form-urlencoded":
+			rank = 1
+		}
+		if rank > best {
+			media, value, best = entry.Key, entry.Value, rank
+		}
+	}
+	return media, value
+}
+
+func (r *openapiReader) readResponse(op *Operation, entry document.Member) {
+	v, _ := r.follow(entry.Value)
+	status, err := strconv.Atoi(strings.ReplaceAll(strings.ToUpper(entry.Key), "XX", "00"))
+	if err != nil && entry.Key != "default" {
+		return
+	}
+	_, content := chooseMedia(v.Get("content"))
+	schema := content.Get("schema")
+	if status >= 200 && status < 300 {
+		op.Status = append(op.Status, status)
+		if op.Output == nil && schema != nil {
+			op.Output = r.shape(schema, "", 0)
+		}
+		op.Examples = append(op.Examples, r.readExamples(content, false)...)
+		return
+	}
+	if status != 0 && status < 400 {
+		return
+	}
+	e := Error{Status: status, Retry: status == 429 || status == 503}
+	if schema != nil {
+		e.Shape = r.shape(schema, "", 0)
+	}
+	op.Errors = append(op.Errors, e)
+}
+
+func (r *openapiReader) readExamples(content *document.Value, request bool) (out []Example) {
+	add := func(title string, v *document.Value) {
+		switch {
+		case v == nil:
+		case request:
+			out = append(out, Example{Title: title, Input: v})
+		default:
+			out = append(out, Example{Title: title, Output: v})
+		}
+	}
+	add("", content.Get("example"))
+	for _, entry := range content.Get("examples").Distinct() {
+		v, _ := r.follow(entry.Value)
+		add(entry.Key, v.Get("value"))
+	}
+	return out
+}
+
+// The names of parameters and members by which lists are read page by page.
+var (
+	pageTokens = []string{"pagetoken", "nexttoken", "cursor", "after", "startingafter", "continuationtoken", "iterator", "page", "pagenumber", "pagenum", "offset", "start", "startindex"}
+	pageSizes  = []string{"pagesize", "limit", "perpage", "maxresults", "maxitems", "itemsperpage", "count", "first"}
+	nextTokens = []string{"nextpagetoken", "nexttoken", "nextcursor", "continuationtoken", "cursor", "iterator", "next"}
+)
+
+// findPaging finds the parameters of a list by their names.
+func (r *openapiReader) findPaging(op *Operation) {
+	if op.Method != "GET" {
+		return
+	}
+	p := &Paging{}
+	for _, param := range op.Params {
+		switch {
+		case param.In != InQuery:
+		case p.In == "" && slices.Contains(pageTokens, norm(param.Name)):
+			p.In = param.Name
+		case p.Size == "" && slices.Contains(pageSizes, norm(param.Name)):
+			p.Size = param.Name
+		}
+	}
+	if p.In == "" {
+		return
+	}
+	if op.Output != nil {
+		for _, m := range op.Output.Members {
+			if p.Out == "" && m.Shape.Kind == String && slices.Contains(nextTokens, norm(m.Name)) {
+				p.Out = m.Name
+			}
+		}
+	}
+	op.Paging = p
+}
+
+// isTrue reports whether a member is the boolean true.
+func isTrue(v *document.Value, key string) bool {
+	b := v.Get(key)
+	return b != nil && b.Kind == document.Bool && b.Bool
+}

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// findResources finds items: paths that end in a parameter and have GET, DELETE and a way to
+// create them.
+func (r *openapiReader) findResources() {
+	byShape := map[string]*pathItem{}
+	for i := range r.paths {
+		byShape[pathKey(r.paths[i].path)] = &r.paths[i]
+	}
+	used := map[string]bool{} // collections of items
+	for i := range r.paths {
+		item := &r.paths[i]
+		segments := segmentsOf(item.path)
+		if len(segments) < 2 || !isParam(segments[len(segments)-1]) {
+			continue
+		}
+		collection := byShape[pathKey("/"+strings.Join(segments[:len(segments)-1], "/"))]
+		if collection != nil {
+			used[pathKey(collection.path)] = true
+		}
+		found := r.item(item, collection)
+		if reason := incomplete(found); reason != "" {
+			if len(found.Steps()) > 0 {
+				r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(), Reason: reason})
+			}
+			continue
+		}
+		r.api.Resources = append(r.api.Resources, found)
+	}
+	for _, p := range r.paths {
+		segments := segmentsOf(p.path)
+		post := p.operations["POST"]
+		if post == nil || used[pathKey(p.path)] || len(segments) == 0 || isParam(segments[len(segments)-1]) || p.operations["GET"] == nil {
+			continue
+		}
+		r.api.Others = append(r.api.Others, Candidate{Name: noun(segments), ID: p.path, Steps: []Step{{"create", post}, {"list", p.operations["GET"]}},
+			Reason: "there is no path of one item below " + p.path})
+	}
+	r.nameResources()
+}
+
+func (r *openapiReader) item(item, collection *pathItem) *Resource {
+	segments := segmentsOf(item.path)
+	out := &Resource{Name: noun(segments[:len(segments)-1]), ID: item.path, By: "paths", At: item.at, Read: item.operations["GET"], Delete: item.operations["DELETE"]}
+	if collection != nil {
+		out.Create, out.List = collection.operations["POST"], collection.operations["GET"]
+	}
+	if out.Create == nil {
+		out.Create = item.operations["PUT"]
+	}
+	for _, method := range []string{"PATCH", "PUT", "POST"} {
+		if op := item.operations[method]; op != nil && op.Body != nil {
+			out.Update = append(out.Update, op)
+		}
+	}
+	if collection != nil && out.Update == nil { // some name the item in the body of PUT
+		if op := collection.operations["PUT"]; op != nil && op.Body != nil && op.Body.Kind == Structure {
+			out.Update = append(out.Update, op)
+		}
+	}
+	out.Update = append(out.Update, r.below(item.path)...)
+	for _, s := range segments {
+		if isParam(s) {
+			out.Identifiers = append(out.Identifiers, paramName(s))
+		}
+	}
+	return out
+}
+
+// below lists calls that change a part of an item: PUT and PATCH one level below it.
+func (r *openapiReader) below(path string) (out []*Operation) {
+	prefix := strings.TrimSuffix(path, "/") + "/"
+	for _, p := range r.paths {
+		rest, below := strings.CutPrefix(p.path, prefix)
+		if !below || strings.ContainsAny(rest, "/{") {
+			continue
+		}
+		for _, method := range []string{"PATCH", "PUT"} {
+			if op := p.operations[method]; op != nil && op.Body != nil && op.Body.Kind == Structure {
+				out = append(out, op)
+			}
+		}
+	}
+	return out
+}
+
+// nameResources makes the names of resources different: with the nouns of their parents, then
+// with numbers.
+func (r *openapiReader) nameResources() {
+	count := map[string]int{}
+	for _, res := range r.api.Resources {
+		count[res.Name]++
+	}
+	taken := map[string]bool{}
+	for _, res := range r.api.Resources {
+		if count[res.Name] > 1 {
+			var nouns []string
+			segments := segmentsOf(res.ID)
+			for i, s := range segments[:len(segments)-1] {
+				if !isParam(s) && (i+1 < len(segments) && isParam(segments[i+1])) {
+					nouns = append(nouns, pascal(singular(s)))
+				}
+			}
+			if name := strings.Join(nouns, ""); len(nouns) > 1 && len(name) <= 64 {
+				res.Name = name
+			}
+		}
+		name := res.Name
+		for i := 2; taken[res.Name]; i++ {
+			res.Name = name + strconv.Itoa(i)
+		}
+		taken[res.Name] = true
+	}
+}
+
+func segmentsOf(path string) []string {
+	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".json")
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+func isParam(segment string) bool {
+	return strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}")
+}
+
+func paramName(segment string) string { return strings.Trim(segment, "{}") }
+
+// pathKey is a path without the names of its parameters.
+func pathKey(path string) string {
+	segments := segmentsOf(path)
+	for i, s := range segments {
+		if isParam(s) {
+			segments[i] = "{}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// noun is the name of what a collection contains.
+func noun(segments []string) string {
+	for _, s := range slices.Backward(segments) {
+		if name := pascal(singular(s)); !isParam(s) && name != "" {
+			return name
+		}
+	}
+	return "Resource"
+}

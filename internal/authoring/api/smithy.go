@@ -1,0 +1,399 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/smithy"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// protocols are the traits of the protocols that clients can be generated for, the preferred
+// ones first.
+var protocols = []smithy.ID{
+	"aws.protocols#restJson1", "aws.protocols#awsJson1_0", "aws.protocols#awsJson1_1", "aws.protocols#awsQuery", "aws.protocols#restXml",
+}
+
+// A ServiceError is the error of a service that a model does not have.
+type ServiceError struct {
+	Service smithy.ID   // "" if none was named
+	Known   []smithy.ID // the services of the model
+}
+
+func (e *ServiceError) Error() string {
+	switch {
+	case len(e.Known) == 0:
+		return "the model has no service"
+	case e.Service == "":
+		return "the model has several services"
+	}
+	return fmt.Sprintf("the model has no service %s", e.Service)
+}
+
+// FromSmithy describes a service of a model without errors. Without a name, it is the only
+// service of the model. The error is a *[ServiceError].
+func FromSmithy(m *smithy.Model, service smithy.ID) (*API, error) {
+	unknown := &ServiceError{Service: service}
+	var found *smithy.Shape
+	for _, s := range m.OfType(smithy.Service) {
+		unknown.Known = append(unknown.Known, s.ID)
+		if s.ID == service || service == "" {
+			found = s
+		}
+	}
+	if found == nil || service == "" && len(unknown.Known) > 1 {
+		return nil, unknown
+	}
+	r := &smithyReader{
+		m: m, service: found, api: &API{Name: found.Name(), Version: found.Version, Format: "smithy", Target: found.Name()},
+		shapes: map[smithy.ID]*Shape{}, operations: map[smithy.ID]*Operation{},
+	}
+	r.readService()
+	resources, operations := m.TopDown(found)
+	for _, s := range operations {
+		r.readOperation(s)
+	}
+	r.findResources(resources)
+	return r.api, nil
+}
+
+type smithyReader struct {
+	m          *smithy.Model
+	service    *smithy.Shape
+	api        *API
+	shapes     map[smithy.ID]*Shape
+	operations map[smithy.ID]*Operation
+}
+
+func (r *smithyReader) readService() {
+	for _, id := range protocols {
+		if r.service.Has(id) {
+			r.api.Protocol = id.Name()
+			break
+		}
+	}
+	for _, t := range r.service.Traits {
+		definition := r.m.Shape(t.ID)
+		if r.api.Protocol == "" && definition.Has("smithy.api#protocolDefinition") {
+			r.api.Protocol = t.ID.Name()
+		}
+		if definition.Has("smithy.api#authDefinition") {
+			r.api.Auth = append(r.api.Auth, smithyScheme(t))
+		}
+	}
+	if t := r.service.Trait("aws.api#service"); t != nil {
+		r.api.Prefix = cmp.Or(textOf(t.Value, "arnNamespace"), strings.ToLower(r.api.Name))
+		if prefix := textOf(t.Value, "endpointPrefix"); prefix != "" {
+			r.api.Servers = []string{"https://" + prefix + ".{Region}.amazonaws.com"}
+		}
+	}
+	if t := r.service.Trait("aws.auth#sigv4"); t != nil {
+		if name := textOf(t.Value, "name"); name != "" {
+			r.api.Prefix = name
+			if r.api.Servers == nil {
+				r.api.Servers = []string{"https://" + name + ".{Region}.amazonaws.com"}
+			}
+		}
+	}
+}
+
+// smithyScheme is what a trait for authentication says.
+func smithyScheme(t *smithy.Trait) Scheme {
+	out := Scheme{Name: t.ID.Name(), Kind: t.ID.Name()}
+	switch out.Kind {
+	case "httpApiKeyAuth":
+		out.Kind, out.In, out.Key = "apiKey", textOf(t.Value, "in"), textOf(t.Value, "name")
+	case "httpBearerAuth":
+		out.Kind = "bearer"
+	case "httpBasicAuth":
+		out.Kind = "basic"
+	}
+	return out
+}
+
+// rest reports whether the protocol binds members to paths, queries and headers.
+func (r *smithyReader) rest() bool { return strings.HasPrefix(r.api.Protocol, "rest") }
+
+func (r *smithyReader) readOperation(s *smithy.Shape) {
+	op := &Operation{Name: s.Name(), Doc: doc(s), Method: "POST", Path: "/", At: s.At}
+	if t := s.Trait("smithy.api#http"); t != nil && r.rest() {
+		op.Method, op.Path = textOf(t.Value, "method"), textOf(t.Value, "uri")
+		if code := t.Value.Get("code"); code != nil {
+			op.Status = append(op.Status, number(code))
+		}
+	}
+	if op.Status == nil {
+		op.Status = []int{200}
+	}
+	r.readInput(op, r.m.Shape(s.Input))
+	op.Output, op.OutMember = r.readOutput(r.m.Shape(s.Output))
+	for _, id := range slices.Concat(s.Errors, r.service.Errors) {
+		if e := r.m.Shape(id); e != nil {
+			op.Errors = append(op.Errors, r.readError(e))
+		}
+	}
+	r.readPaging(op, s)
+	if t := s.Trait("smithy.waiters#waitable"); t != nil {
+		op.Waiters = readWaiters(t.Value)
+	}
+	if t := s.Trait("smithy.api#examples"); t != nil {
+		for _, item := range t.Value.Items {
+			op.Examples = append(op.Examples, Example{Title: textOf(item, "title"), Input: item.Get("input"), Output: item.Get("output")})
+		}
+	}
+	r.operations[s.ID] = op
+	r.api.Operations = append(r.api.Operations, op)
+}
+
+// readInput splits the members of an input by where they are sent.
+func (r *smithyReader) readInput(op *Operation, input *smithy.Shape) {
+	if input == nil || len(input.Members) == 0 {
+		return
+	}
+	body := &Shape{Name: input.Name(), Kind: Structure, Doc: doc(input)}
+	for _, member := range input.Members {
+		m := r.member(member)
+		if m.Token {
+			op.Token = m.Name
+		}
+		if r.rest() {
+			switch {
+			case member.Has("smithy.api#httpLabel"):
+				m.In, m.Wire = InPath, m.Name
+			case member.Has("smithy.api#httpQuery"):
+				m.In, m.Wire = InQuery, member.Trait("smithy.api#httpQuery").Value.Text
+			case member.Has("smithy.api#httpQueryParams"):
+				m.In, m.Wire = InQuery, ""
+			case member.Has("smithy.api#httpHeader"):
+				m.In, m.Wire = InHeader, member.Trait("smithy.api#httpHeader").Value.Text
+			case member.Has("smithy.api#httpPrefixHeaders"):
+				m.In, m.Wire = InHeader, member.Trait("smithy.api#httpPrefixHeaders").Value.Text
+			case member.Has("smithy.api#httpPayload"):
+				op.Body, op.BodyMember = m.Shape, m.Name
+				continue
+			}
+		}
+		if m.In == InBody {
+			body.Members = append(body.Members, m)
+		} else {
+			op.Params = append(op.Params, m)
+		}
+	}
+	if op.Body == nil && len(body.Members) > 0 {
+		op.Body = body
+	}
+}
+
+// readOutput is the body of a response: the member that is the payload, or the structure
+// without what is in headers.
+func (r *smithyReader) readOutput(output *smithy.Shape) (body *Shape, payload string) {
+	if output == nil || len(output.Members) == 0 {
+		return nil, ""
+	}
+	body = &Shape{Name: output.Name(), Kind: Structure, Doc: doc(output)}
+	for _, member := range output.Members {
+		if r.rest() {
+			if member.Has("smithy.api#httpPayload") {
+				return r.shape(member.Target), member.Name()
+			}
+			if member.Has("smithy.api#httpHeader") || member.Has("smithy.api#httpPrefixHeaders") || member.Has("smithy.api#httpResponseCode") {
+				continue
+			}
+		}
+		body.Members = append(body.Members, r.member(member))
+	}
+	return body, ""
+}
+
+func (r *smithyReader) readError(s *smithy.Shape) Error {
+	out := Error{Name: s.Name(), Status: 400, Retry: s.Has("smithy.api#retryable"), Shape: r.shape(s.ID)}
+	if t := s.Trait("smithy.api#error"); t != nil && t.Value.Text == "server" {
+		out.Status = 500
+	}
+	if t := s.Trait("smithy.api#httpError"); t != nil {
+		out.Status = number(t.Value)
+	}
+	return out
+}
+
+// readPaging merges what the service says of all pages with what the operation says.
+func (r *smithyReader) readPaging(op *Operation, s *smithy.Shape) {
+	own := s.Trait("smithy.api#paginated")
+	if own == nil {
+		return
+	}
+	of := func(key string) string {
+		text := textOf(own.Value, key)
+		if all := r.service.Trait("smithy.api#paginated"); text == "" && all != nil {
+			text = textOf(all.Value, key)
+		}
+		return text
+	}
+	op.Paging = &Paging{In: of("inputToken"), Out: of("outputToken"), Items: of("items"), Size: of("pageSize")}
+}
+
+func readWaiters(v *document.Value) (out []Waiter) {
+	for _, entry := range v.Distinct() {
+		w := Waiter{Name: entry.Key, MinDelay: 2}
+		if d := entry.Value.Get("minDelay"); d != nil {
+			w.MinDelay = number(d)
+		}
+		acceptors := entry.Value.Get("acceptors")
+		if acceptors == nil {
+			continue
+		}
+		for _, item := range acceptors.Items {
+			a := Acceptor{State: textOf(item, "state")}
+			matcher := item.Get("matcher")
+			a.Error = textOf(matcher, "errorType")
+			if output := matcher.Get("output"); output != nil {
+				a.Path, a.Comparator, a.Expected = textOf(output, "path"), textOf(output, "comparator"), textOf(output, "expected")
+			}
+			w.Acceptors = append(w.Acceptors, a)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func (r *smithyReader) member(s *smithy.Shape) *Member {
+	target := r.m.Shape(s.Target)
+	m := &Member{
+		Name: s.Name(), Wire: s.Name(), Shape: r.memberShape(s), Doc: doc(s), At: s.At, Required: s.Has("smithy.api#required"),
+		Sensitive: s.Has("smithy.api#sensitive") || target.Has("smithy.api#sensitive"), Deprecated: s.Has("smithy.api#deprecated"),
+		Token: s.Has("smithy.api#idempotencyToken"), NotProperty: s.Has("smithy.api#notProperty") || s.Has("aws.cloudformation#cfnExcludeProperty"),
+	}
+	if t := s.Trait("smithy.api#jsonName"); t != nil && r.api.Protocol == "restJson1" {
+		m.Wire = t.Value.Text
+	}
+	if t := s.Trait("smithy.api#default"); t != nil && t.Value.Kind != document.Null {
+		m.Default = t.Value
+	}
+	if t := target.Trait("aws.api#arnReference"); t != nil {
+		m.Relation = textOf(t.Value, "type")
+	}
+	return m
+}
+
+// memberShape is the shape of a member: that of its target, with the constraints that the
+// member itself has.
+func (r *smithyReader) memberShape(s *smithy.Shape) *Shape {
+	shape := r.shape(s.Target)
+	narrowed := slices.ContainsFunc([]smithy.ID{"smithy.api#length", "smithy.api#pattern", "smithy.api#range", "smithy.api#uniqueItems"}, s.Has)
+	if !narrowed || shape.Kind == Structure || shape.Kind == Union {
+		return shape
+	}
+	own := *shape
+	constrain(&own, s)
+	return &own
+}
+
+var smithyKinds = map[smithy.Type]Kind{
+	smithy.Blob: Blob, smithy.Boolean: Boolean, smithy.String: String, smithy.Enum: String, smithy.Timestamp: Timestamp,
+	smithy.Byte: Integer, smithy.Short: Integer, smithy.Integer: Integer, smithy.IntEnum: Integer, smithy.Long: Integer,
+	smithy.BigInteger: Integer, smithy.Float: Number, smithy.Double: Number, smithy.BigDecimal: Number,
+	smithy.List: List, smithy.Set: List, smithy.Map: Map, smithy.Structure: Structure, smithy.Union: Union,
+}
+
+func (r *smithyReader) shape(id smithy.ID) *Shape {
+	if known := r.shapes[id]; known != nil {
+		return known
+	}
+	out := &Shape{Name: id.Name()}
+	r.shapes[id] = out
+	s := r.m.Shape(id)
+	if s == nil {
+		return out
+	}
+	out.Kind, out.Doc, out.Sensitive = smithyKinds[s.Type], doc(s), s.Has("smithy.api#sensitive")
+	if id.Namespace() == "smithy.api" {
+		out.Name = ""
+	}
+	constrain(out, s)
+	switch s.Type {
+	case smithy.List, smithy.Set:
+		out.Unique = out.Unique || s.Type == smithy.Set
+		out.Item = r.memberShape(s.Member("member"))
+	case smithy.Map:
+		out.Key, out.Item = r.memberShape(s.Member("key")), r.memberShape(s.Member("value"))
+	case smithy.Structure, smithy.Union:
+		for _, member := range s.Members {
+			out.Members = append(out.Members, r.member(member))
+		}
+	}
+	return out
+}
+
+// constrain adds the constraints of a shape or member.
+func constrain(out *Shape, s *smithy.Shape) {
+	if t := s.Trait("smithy.api#pattern"); t != nil {
+		out.Pattern = t.Value.Text
+	}
+	if t := s.Trait("smithy.api#length"); t != nil {
+		out.MinLen, out.MaxLen = optional(t.Value.Get("min")), optional(t.Value.Get("max"))
+	}
+	if t := s.Trait("smithy.api#range"); t != nil {
+		out.Minimum, out.Maximum = literal(t.Value.Get("min")), literal(t.Value.Get("max"))
+	}
+	out.Unique = out.Unique || s.Has("smithy.api#uniqueItems")
+	if t := s.Trait("smithy.api#enum"); t != nil {
+		for _, item := range t.Value.Items {
+			out.Enum = append(out.Enum, textOf(item, "value"))
+		}
+	}
+	if s.Type == smithy.Enum {
+		for _, member := range s.Members {
+			value := member.Name()
+			if t := member.Trait("smithy.api#enumValue"); t != nil {
+				value = t.Value.Text
+			}
+			out.Enum = append(out.Enum, value)
+		}
+	}
+}
+
+func doc(s *smithy.Shape) string {
+	if t := s.Trait("smithy.api#documentation"); t != nil {
+		return t.Value.Text
+	}
+	return ""
+}
+
+// textOf is the text of a string member, "" if it is absent or not a string.
+func textOf(v *document.Value, key string) string {
+	if s := v.Get(key); s != nil && s.Kind == document.String {
+		return s.Text
+	}
+	return ""
+}
+
+// number is a number as an int, 0 if it is not one.
+func number(v *document.Value) int {
+	if n := optional(v); n != nil {
+		return *n
+	}
+	return 0
+}
+
+// optional is a whole number, or nil.
+func optional(v *document.Value) *int {
+	if v == nil || v.Kind != document.Number {
+		return nil
+	}
+	n, err := strconv.Atoi(v.Text)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// literal is a number as it is written, "" if v is not a number.
+func literal(v *document.Value) string {
+	if v == nil || v.Kind != document.Number {
+		return ""
+	}
+	return v.Text
+}

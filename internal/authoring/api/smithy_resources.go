@@ -1,0 +1,249 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/smithy"
+)
+
+// findResources finds the resources of a service: those with a lifecycle, then nouns of its
+// other operations.
+func (r *smithyReader) findResources(resources []*smithy.Shape) {
+	bound := map[*Operation]bool{}
+	for _, s := range resources {
+		found := r.shaped(s)
+		if reason := incomplete(found); reason != "" {
+			r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(), Reason: reason})
+			continue
+		}
+		for _, step := range found.Steps() {
+			bound[step.Operation] = true
+		}
+		r.api.Resources = append(r.api.Resources, found)
+	}
+	var free []*Operation
+	for _, op := range r.api.Operations {
+		if !bound[op] {
+			free = append(free, op)
+		}
+	}
+	r.byNames(free)
+}
+
+// incomplete says what a resource lacks, "" if it lacks nothing.
+func incomplete(r *Resource) string {
+	var lacking []string
+	for _, has := range []struct {
+		what string
+		op   *Operation
+	}{{"create", r.Create}, {"read", r.Read}, {"delete", r.Delete}} {
+		if has.op == nil {
+			lacking = append(lacking, has.what)
+		}
+	}
+	switch {
+	case lacking != nil:
+		return "it has no operation to " + strings.Join(lacking, " or ")
+	case r.Read.Output == nil || r.Read.Output.Kind != Structure && r.Read.Output.Kind != Union:
+		return r.Read.Name + " does not return an object"
+	case r.Identifiers == nil && r.By == "shapes":
+		return "it has no identifier: there is only one of it"
+	}
+	return ""
+}
+
+// shaped is a resource of the model with the operations that its shape binds.
+func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
+	op := func(id smithy.ID) *Operation { return r.operations[id] }
+	name := strings.TrimSuffix(s.Name(), "Resource")
+	if name == "" {
+		name = s.Name()
+	}
+	out := &Resource{Name: name, ID: string(s.ID), By: "shapes", At: s.At, Create: op(s.Create), Read: op(s.Read), Delete: op(s.Delete), List: op(s.List)}
+	if t := s.Trait("aws.cloudformation#cfnResource"); t != nil {
+		if name := textOf(t.Value, "name"); name != "" {
+			out.Name = name
+		}
+	}
+	if out.Create == nil {
+		out.Create = op(s.Put)
+	}
+	for _, id := range slices.Concat([]smithy.ID{s.Update, s.Put}, s.Operations) {
+		if o := op(id); o != nil && o != out.Create && !slices.Contains(out.Update, o) && (id == s.Update || id == s.Put || changes(o, out.Name)) {
+			out.Update = append(out.Update, o)
+		}
+	}
+	if s.Update == "" && s.Put != "" && out.Create == op(s.Put) && !s.Has("smithy.api#noReplace") {
+		out.Update = append([]*Operation{out.Create}, out.Update...)
+	}
+	out.Identifiers = forgottenParents(out, s)
+	for _, n := range s.Identifiers {
+		out.Identifiers = append(out.Identifiers, n.Name)
+	}
+	out.Tags = r.tagOperations()
+	return out
+}
+
+// forgottenParents are the members that read and create require besides the identifiers of the
+// shape: some models leave out what a resource is in.
+func forgottenParents(r *Resource, s *smithy.Shape) (out []string) {
+	if r.Read == nil || r.Create == nil {
+		return nil
+	}
+	var required []*Member
+	for _, m := range r.Read.Members() {
+		if m.Required && !m.Token {
+			required = append(required, m)
+		}
+	}
+	if len(required) <= len(s.Identifiers) { // members may have other names than the identifiers they are
+		return nil
+	}
+	for _, m := range required {
+		known := slices.ContainsFunc(s.Identifiers, func(n smithy.Named) bool { return norm(n.Name) == norm(m.Name) })
+		if !known && slices.ContainsFunc(r.Create.Members(), func(c *Member) bool { return c.Required && norm(c.Name) == norm(m.Name) }) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// tagOperations are the operations of the service that tag resources by their ARNs, nil
+// unless they can add and remove tags.
+func (r *smithyReader) tagOperations() (out []*Operation) {
+	for _, name := range []string{"TagResource", "UntagResource", "ListTagsForResource"} {
+		for _, op := range r.api.Operations {
+			if op.Name == name {
+				out = append(out, op)
+			}
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// The verbs of operations, the usual ones first.
+var (
+	createVerbs = []string{"Create", "Register", "Import", "Request", "Allocate", "Put"}
+	readVerbs   = []string{"Get", "Describe"}
+	updateVerbs = []string{"Update", "Modify", "Put"}
+	deleteVerbs = []string{"Delete", "Deregister", "Remove", "Release"}
+)
+
+// changes reports whether an operation that is bound to a resource changes a part of it.
+func changes(o *Operation, noun string) bool {
+	for _, verb := range updateVerbs {
+		if rest, ok := strings.CutPrefix(o.Name, verb); ok && strings.Contains(norm(rest), norm(noun)) {
+			return true
+		}
+	}
+	return false
+}
+
+// byNames finds resources among operations that are not bound to one: CreateThing, GetThing
+// or DescribeThing, DeleteThing.
+func (r *smithyReader) byNames(free []*Operation) {
+	named := map[string]*Operation{}
+	for _, op := range free {
+		named[op.Name] = op
+	}
+	first := func(verbs []string, noun string) *Operation {
+		for _, verb := range verbs {
+			if op := named[verb+noun]; op != nil {
+				return op
+			}
+		}
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, op := range free {
+		noun := ""
+		for _, verb := range createVerbs {
+			if rest, ok := strings.CutPrefix(op.Name, verb); ok && rest != "" {
+				noun = rest
+				break
+			}
+		}
+		if noun == "" || seen[noun] || r.api.Resource(noun) != nil {
+			continue
+		}
+		seen[noun] = true
+		found := &Resource{
+			Name: noun, ID: string(r.service.ID.Namespace() + "#" + noun), By: "names", At: op.At,
+			Create: first(createVerbs, noun), Read: first(readVerbs, noun), Delete: first(deleteVerbs, noun), Tags: r.tagOperations(),
+		}
+		for _, verb := range updateVerbs {
+			for _, candidate := range free {
+				rest, ok := strings.CutPrefix(candidate.Name, verb)
+				if ok && strings.HasPrefix(rest, noun) && candidate != found.Create && (rest == noun || !r.isNoun(named, rest)) {
+					found.Update = append(found.Update, candidate)
+				}
+			}
+		}
+		for _, plural := range plurals(noun) {
+			if found.List == nil {
+				found.List = first([]string{"List", "Describe", "Get"}, plural)
+			}
+		}
+		r.addNamed(found)
+	}
+}
+
+// isNoun reports whether something of that name has a lifecycle of its own.
+func (r *smithyReader) isNoun(named map[string]*Operation, noun string) bool {
+	return named["Create"+noun] != nil || named["Delete"+noun] != nil
+}
+
+func plurals(noun string) []string {
+	out := []string{noun + "s", noun + "es", noun + "List"}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		out = append(out, stem+"ies")
+	}
+	return out
+}
+
+func (r *smithyReader) addNamed(found *Resource) {
+	reason := incomplete(found)
+	if found.Read == nil && found.List != nil {
+		reason = "it is read only by " + found.List.Name + ", which returns several"
+	}
+	if reason != "" {
+		if len(found.Steps()) > 1 || strings.HasPrefix(found.Create.Name, "Create") { // otherwise a verb of the service
+			if !slices.ContainsFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name }) {
+				r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(), Reason: reason})
+			}
+		}
+		return
+	}
+	found.Identifiers = identifiersOf(found.Read)
+	if found.Identifiers == nil {
+		r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(),
+			Reason: found.Read.Name + " has no required member that identifies one"})
+		return
+	}
+	// A shape of the same name that lacks operations is complete by its names.
+	r.api.Others = slices.DeleteFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name })
+	r.api.Resources = append(r.api.Resources, found)
+}
+
+// identifiersOf are the labels in the path of a read, or without any its required members.
+func identifiersOf(read *Operation) (out []string) {
+	for _, segment := range strings.FieldsFunc(read.Path, func(r rune) bool { return r == '/' || r == '?' || r == '&' || r == ':' }) {
+		name := strings.TrimSuffix(paramName(segment), "+")
+		if isParam(segment) && read.Param(InPath, name) != nil {
+			out = append(out, name)
+		}
+	}
+	if out != nil {
+		return out
+	}
+	for _, m := range read.Members() {
+		if m.Required && !m.Token {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
