@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
+
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // importOptions are the options of cfn import.
@@ -92,7 +97,36 @@ func (c *app) importResources(ctx context.Context, opts *importOptions, d *deplo
 		}
 		in.ResourcesToImport = append(in.ResourcesToImport, *resource)
 	}
-	return c.deployPreviewed(ctx, &opts.deployOptions, d, in)
+	err = c.deployPreviewed(ctx, &opts.deployOptions, d, in)
+	if hint := identifierHint(err); hint != "" {
+		return withHint(err, "%s", hint)
+	}
+	return err
+}
+
+// What the service says of identifiers that are missing, of nothing, or not those of the template.
+var (
+	withoutIdentifier = lazyregexp.New(`Resources \[([\w, ]+)\] (?:is|are) missing from ResourceToImport list`)
+	unknownIdentifier = lazyregexp.New(`Resource of type '([^']+)' with identifier '[^']*' was not found`)
+	otherIdentifier   = lazyregexp.New(`The Identifier \[([^\]]+)\] for resource (\w+) does not match`)
+)
+
+// identifierHint is what to pass instead if an import was refused because of an identifier.
+func identifierHint(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	if m := withoutIdentifier.FindStringSubmatch(text); m != nil {
+		return "pass --resource " + strings.ReplaceAll(m[1], ", ", "=IDENTIFIER --resource ") + "=IDENTIFIER, too, or leave out of the template what the stack shall not have"
+	}
+	if m := unknownIdentifier.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("cfn resource list %s lists the identifiers", m[1])
+	}
+	if m := otherIdentifier.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("--resource %s and the property %s of the template must have the same value", m[2], m[1])
+	}
+	return ""
 }
 
 // resourceToImport reads LOGICALID=IDENTIFIER or LOGICALID:NAME=VALUE,NAME=VALUE.
@@ -104,14 +138,17 @@ func resourceToImport(text string, names map[string][]string, typeOf map[string]
 	id, rest := text[:at], text[at+1:]
 	typeName := typeOf[id]
 	if typeName == "" {
-		return nil, fmt.Errorf("option --resource: the template has no resource %s that can be imported", id)
+		known := slices.Sorted(maps.Keys(typeOf))
+		hint := cmp.Or(words.DidYouMean(id, known), "the resources of the template are "+words.Cut(strings.Join(known, ", "), 1000))
+		return nil, withHint(fmt.Errorf("option --resource: the template has no resource %s that can be imported", id), "%s", hint)
 	}
 	identifier := map[string]string{}
 	if text[at] == ':' {
 		for _, pair := range strings.Split(rest, ",") {
 			name, value, ok := strings.Cut(pair, "=")
 			if !ok || !slices.Contains(names[typeName], name) {
-				return nil, fmt.Errorf("option --resource: %s is identified by %s, not by %q", typeName, strings.Join(names[typeName], " and "), name)
+				return nil, withHint(fmt.Errorf("option --resource: %s is identified by %s, not by %q", typeName, strings.Join(names[typeName], " and "), name),
+					"pass --resource %s:%s=…", id, strings.Join(names[typeName], "=…,"))
 			}
 			identifier[name] = value
 		}

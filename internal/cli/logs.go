@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
 )
 
@@ -99,11 +100,28 @@ func (c *app) logs(ctx context.Context, r *submit.Remote, q submit.LogQuery) err
 	case q.Follow && errors.Is(err, context.Canceled) && !errors.Is(context.Cause(ctx), errTerminated):
 		return nil // Ctrl-C is how one stops; see Signals
 	case errors.As(err, &none):
-		return withHint(fmt.Errorf("%w in %s", none, r.Region), "the handlers have not run yet, or the type was registered without a role for logs; pass --follow to wait for the log group, or --log-group-name to read another one")
+		return withHint(fmt.Errorf("%w in %s", none, r.Region), "%s", c.noLogsHint(ctx, r, none.Groups))
 	case err != nil && ctx.Err() == nil && c.out.err == nil:
 		return c.serviceError(err)
 	case err == nil && n == 0:
 		c.notef("no events since %s in %s; pass --since to read older events\n", q.Since.UTC().Format(time.RFC3339), read)
 	}
 	return err
+}
+
+// noLogsHint is what to do if there are no log groups: those of a type, or that of a function.
+func (c *app) noLogsHint(ctx context.Context, r *submit.Remote, groups []string) string {
+	all := handlers.FunctionLogGroup("")
+	name, ofFunction := strings.CutPrefix(groups[0], all)
+	if len(groups) != 1 || !ofFunction {
+		return "the handlers have not run yet, or the type was registered without a role for logs; pass --follow to wait for the log group, or --log-group-name to read another one"
+	}
+	known, err := r.LogGroups(ctx, all)
+	if err != nil {
+		c.logger.Debug("cannot list the log groups of functions", "error", err)
+	}
+	for i := range known {
+		known[i] = strings.TrimPrefix(known[i], all)
+	}
+	return cmp.Or(words.DidYouMean(name, known), "no function of this name has run here; pass --follow to wait for its first call")
 }

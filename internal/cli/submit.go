@@ -254,6 +254,10 @@ func (c *app) checkPackage(ctx context.Context, name string, data []byte) (*bund
 		return nil, err
 	}
 	for _, w := range problems {
+		if w.ID == "project/runtime-retired" { // AWS refuses it, cfn serve does not
+			c.notef("warning: %s; %s\n", w.Message, w.Hint)
+			continue
+		}
 		c.logger.Debug(w.Message, "at", w.At, "id", w.ID, "severity", w.Severity)
 	}
 	return b, nil

@@ -229,6 +229,7 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 		}
 		problems = append(problems, more...)
 	}
+	broken := problems.HasErrors() // without what differs from a stack
 	if with.stack != nil {
 		more, err := with.stack.compare(file, found, given, with.schemas)
 		if err != nil {
@@ -237,7 +238,7 @@ func (c *app) checkTemplate(ctx context.Context, file string, o *checkOptions, i
 		problems = append(problems, more...)
 	}
 	if with.hooks != nil {
-		more, err := with.hooks.check(ctx, file, data, found, in.Supplied)
+		more, err := with.hooks.check(ctx, file, data, found, broken, in.Supplied)
 		if err != nil {
 			return nil, err
 		}

@@ -35,6 +35,9 @@ type hookTrials struct {
 	stop    func()
 }
 
+// hasErrors is why hooks do not see a template.
+const hasErrors = "the template has errors"
+
 // hookTime bounds the building and registration of one hook.
 const hookTime = 10 * time.Minute
 
@@ -54,7 +57,7 @@ func (c *app) openTrials(ctx context.Context, o *checkOptions, schemas *schemaSo
 	}
 	switch n := len(schemas.hooks); {
 	case n == 0 && t.running == nil:
-		return nil, withHint(errors.New("no hooks found: no project below the working folder is a hook"), "pass --registry or --endpoint-url for the hooks that are registered in cfn serve")
+		return nil, withHint(errors.New("no hooks found: no project in the working folder or below is a hook"), "pass --registry or --endpoint-url for the hooks that are registered in cfn serve")
 	case n == 0:
 		return t, nil
 	case n > 1 && o.hookConfiguration != "":
@@ -126,12 +129,12 @@ func (c *app) hookConfiguration(file string) (string, error) {
 // close stops what was started.
 func (t *hookTrials) close() { t.stop() }
 
-// check runs the hooks on a template and returns what they refuse.
-func (t *hookTrials) check(ctx context.Context, file string, data []byte, found *template.Inspection, supplied []template.Supplied) (diag.List, error) {
+// check runs the hooks on a template and returns what they refuse. broken says that other errors of the template are reported.
+func (t *hookTrials) check(ctx context.Context, file string, data []byte, found *template.Inspection, broken bool, supplied []template.Supplied) (diag.List, error) {
 	at := &trialTemplate{file: file, body: string(data), processed: found.Template}
 	at.written, _ = template.Parse(file, data, template.ParseOptions{}) // the check reports what is wrong
 	if found.Problems.HasErrors() || at.written == nil {
-		return diag.List{at.notRun("the template has errors", "")}, nil
+		return diag.List{at.notRun(hasErrors, "")}, nil
 	}
 	if at.written.Modules() != nil && found.Template != nil {
 		at.body = string(found.Template.ProcessedJSON()) // the modules may be known only here
@@ -155,12 +158,18 @@ func (t *hookTrials) check(ctx context.Context, file string, data []byte, found 
 			}
 		}
 		results, err := r.TryHooks(ctx, stack, at.body, parameters)
+		var rejected *submit.RejectedError
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case err != nil:
-			out.Add(at.notRun(strings.TrimPrefix(err.Error(), "the server rejected TryHooks: "), "pass --parameter KEY=VALUE for each parameter, and --schemas or --registry for its types"))
+		case errors.As(err, &rejected) && broken:
+			out.Add(at.notRun(hasErrors, ""))
 			continue
+		case errors.As(err, &rejected):
+			out.Add(at.notRun(rejected.Message, "pass --parameter KEY=VALUE for each parameter, and --schemas or --registry for its types"))
+			continue
+		case err != nil: // nobody knows what the hooks say
+			return nil, t.app.serviceError(fmt.Errorf("run the hooks: %w", err))
 		}
 		for i := range results {
 			if results[i].Refused() {
@@ -179,15 +188,21 @@ func (t *hookTrials) introduce(ctx context.Context, of *trialTemplate) error {
 			continue
 		}
 		t.known[r.Type] = true
-		text := fmt.Sprintf(`{"typeName": %q, "description": "unknown", "properties": {"Id": {"type": "string"}}, "primaryIdentifier": ["/properties/Id"], "readOnlyProperties": ["/properties/Id"]}`, r.Type)
 		parsed, err := t.schemas.schema(r.Type)
 		if err != nil {
 			return err
 		}
-		if parsed != nil {
-			text = string(parsed.Root.AppendJSON(nil))
+		text, err := json.Marshal(map[string]any{
+			"typeName": r.Type, "description": "unknown", "properties": map[string]any{"Id": map[string]string{"type": "string"}},
+			"primaryIdentifier": []string{"/properties/Id"}, "readOnlyProperties": []string{"/properties/Id"},
+		})
+		if err != nil {
+			return err
 		}
-		schemas = append(schemas, submit.TypeSchema{Name: r.Type, Schema: text})
+		if parsed != nil {
+			text = parsed.Root.AppendJSON(nil)
+		}
+		schemas = append(schemas, submit.TypeSchema{Name: r.Type, Schema: string(text)})
 	}
 	if len(schemas) == 0 {
 		return nil
@@ -250,6 +265,5 @@ func (t *trialTemplate) problem(r *submit.HookResult) diag.Problem {
 
 // notRun is the remark that hooks did not see a template.
 func (t *trialTemplate) notRun(why, hint string) diag.Problem {
-	p := diag.Problem{ID: "hook/not-run", Severity: diag.Info, At: diag.Range{File: t.file}, Message: "the hooks were not run: " + words.Flat(why), Hint: hint}
-	return p
+	return diag.Problem{ID: "hook/not-run", Severity: diag.Info, At: diag.Range{File: t.file}, Message: "the hooks were not run: " + words.Flat(why), Hint: hint}
 }

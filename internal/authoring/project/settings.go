@@ -154,7 +154,7 @@ func (c *settingsCheck) run() Settings {
 		s.Runtime = c.text("runtime", true, false)
 		if slices.Contains(retiredRuntimes, s.Runtime) {
 			c.add("runtime-retired", diag.Warning, c.root.Get("runtime").At, "/runtime", fmt.Sprintf("Lambda no longer supports new functions with the runtime %s", s.Runtime),
-				"registration will fail: change to "+currentRuntime(s.Language))
+				"registration on AWS will fail: change to "+currentRuntime(s.Language))
 		}
 		s.Entrypoint = c.text("entrypoint", true, true)
 		s.TestEntrypoint = c.text("testEntrypoint", false, true)

@@ -129,6 +129,13 @@ type namedTypes struct {
 	TypeNames []string `json:"TypeNames"`
 }
 
+// A RejectedError is the answer of a local server to a request that AWS does not have and that is not valid.
+type RejectedError struct{ Operation, Message string }
+
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("the server rejected %s: %s", e.Operation, e.Message)
+}
+
 // formwork calls an operation of a local server that AWS does not have.
 func (r *Remote) formwork(ctx context.Context, operation string, in, out any) error {
 	body, err := json.Marshal(in)
@@ -165,10 +172,13 @@ func (r *Remote) formwork(ctx context.Context, operation string, in, out any) er
 	if json.Unmarshal(answer, &failed) != nil || json.Unmarshal(answer, out) != nil {
 		return fmt.Errorf("the server returned %s without JSON", response.Status)
 	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server rejected %s: %s", operation, failed.Message+failed.Upper)
+	switch {
+	case response.StatusCode == http.StatusOK:
+		return nil
+	case response.StatusCode < http.StatusInternalServerError:
+		return &RejectedError{operation, failed.Message + failed.Upper}
 	}
-	return nil
+	return fmt.Errorf("the server failed at %s: %s", operation, failed.Message+failed.Upper)
 }
 
 // Package returns the package of a version of a private type. AWS has no such operation: what is not a local server is a

@@ -37,6 +37,19 @@ func (e *NoLogsError) Error() string {
 	return "there is no log group " + strings.Join(e.Groups, ", and none ")
 }
 
+// LogGroups lists log groups whose names begin with a prefix, the first 50.
+func (r *Remote) LogGroups(ctx context.Context, prefix string) ([]string, error) {
+	out, err := r.logs().DescribeLogGroups(ctx, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: &prefix})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, group := range out.LogGroups {
+		names = append(names, aws.ToString(group.LogGroupName))
+	}
+	return names, nil
+}
+
 // late is how much older than the newest event a new one may be when it arrives.
 const late = 2 * time.Minute
 

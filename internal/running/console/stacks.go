@@ -109,13 +109,19 @@ func (c *Console) stack(r *http.Request, p *page, tab string) (*stackHead, error
 	return h, err
 }
 
-// contextLines are what a template says of a resource: why it is as it is, and what must not change.
+// contextLines are what a template says of itself or of a resource: why it is as it is, and what must not change.
 func contextLines(of *template.Context) (out []string) {
 	if of == nil {
 		return nil
 	}
 	if of.Why != "" {
 		out = append(out, "why: "+of.Why)
+	}
+	if of.Owner != "" {
+		out = append(out, "owner: "+of.Owner)
+	}
+	if of.Arch != "" {
+		out = append(out, "arch: "+of.Arch)
 	}
 	for _, must := range of.Must {
 		out = append(out, "must: "+must)

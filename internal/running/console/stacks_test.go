@@ -89,7 +89,7 @@ func TestStackPages(t *testing.T) {
 		{"/stacks/shop", 200, []string{
 			"Creation failed at", "did not reach the state IDLE", "/_cfn/stacks/shop/template#line-Billing", "/_cfn/types/RESOURCE/MongoDB::Atlas::Cluster/calls",
 			`class="node bad"`, `class="node plain"`, ">simulated<", "after Billing, Queue", ">drifted<",
-			"why: orders &lt;b&gt;wait", "must: keep", "must never change: QueueName<",
+			"owner: Team &lt;i&gt;Shop", "must: stay small", "why: orders &lt;b&gt;wait", "must: keep", "must never change: QueueName<",
 		}, []string{"orders <b>wait", "/_cfn/types/RESOURCE/AWS::SQS::Queue"}},
 		{"/stacks/shop?in=123456789012/us-east-1", 404, []string{"Stack not found"}, []string{"Billing"}},
 		{"/stacks/nothing", 404, []string{"Stack not found"}, nil},

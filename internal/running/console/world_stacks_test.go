@@ -44,7 +44,7 @@ const processedShop = `{"Description": "The shop.", "Parameters": {"Password": {
 	"Alarm": {"Type": "AWS::CloudWatch::Alarm", "DependsOn": ["Queue", "Billing"]}}}`
 
 // declaredShop are its resources as the engine records them.
-const declaredShop = `{"Queue": {"type": "AWS::SQS::Queue", "context": {"why": "orders <b>wait", "must": ["keep"], "mutability": {"QueueName": "must-never-change", "DelaySeconds": "free-to-tune"}}}, "Billing": {"type": "MongoDB::Atlas::Cluster", "needs": ["Queue"]},
+const declaredShop = `{"": {"type": "", "context": {"owner": "Team <i>Shop", "must": ["stay small"]}}, "Queue": {"type": "AWS::SQS::Queue", "context": {"why": "orders <b>wait", "must": ["keep"], "mutability": {"QueueName": "must-never-change", "DelaySeconds": "free-to-tune"}}}, "Billing": {"type": "MongoDB::Atlas::Cluster", "needs": ["Queue"]},
 	"Alarm": {"type": "AWS::CloudWatch::Alarm", "needs": ["Billing", "Queue"]}}`
 
 // stack writes a stack, whose id is its name, with the rows of its resources.

@@ -19,11 +19,17 @@ type declared struct {
 	Context *template.Context `json:"context,omitempty"`
 }
 
-// declaredOf are the active resources of a deployment, by logical id.
+// wholeTemplate is the key of what a template says of itself, beside the logical ids of its resources.
+const wholeTemplate = ""
+
+// declaredOf are the active resources of a deployment, by logical id, and its template.
 func declaredOf(d *plan.Deployment) store.JSON[map[string]declared] {
 	out := map[string]declared{}
 	for _, r := range d.Scope.ActiveResources() {
 		out[r.LogicalID] = declared{Type: r.Type, Path: constructPath(r), Needs: d.Scope.Needs(r), Context: r.Context()}
+	}
+	if context := d.Template.Context(); context != nil {
+		out[wholeTemplate] = declared{Context: context}
 	}
 	return store.JSONOf(out)
 }
@@ -37,15 +43,19 @@ func constructPath(r *template.Resource) string {
 	return ""
 }
 
-// declared returns the active resources of a deployment as recorded, none if its template was not processed.
-func (e *Engine) declared(ctx context.Context, deploymentID string) (map[string]declared, error) {
+// declared returns the active resources of a deployment as recorded, and the context of its template. There are none if
+// the template was not processed.
+func (e *Engine) declared(ctx context.Context, deploymentID string) (map[string]declared, *template.Context, error) {
 	if deploymentID == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var rows []deploymentRow
 	err := store.Query(ctx, e.store.Read(), &rows, "SELECT resources FROM stack_deployments WHERE id = ?", deploymentID)
 	if err != nil || len(rows) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return rows[0].Resources.Get(), nil
+	resources := rows[0].Resources.Get()
+	context := resources[wholeTemplate].Context
+	delete(resources, wholeTemplate)
+	return resources, context, nil
 }

@@ -213,7 +213,7 @@ const hookFailedPrefix = "Hook failed with message: "
 // resourcesOfTemplate are the resources of the template of an operation, sorted by their logical ids. There are none if
 // the template was never processed.
 func (e *Engine) resourcesOfTemplate(ctx context.Context, s *stackRow, op *operationRow) ([]ResourceState, error) {
-	known, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
+	known, _, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
 	var out []ResourceState
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		r := known[id]

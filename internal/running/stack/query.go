@@ -181,6 +181,8 @@ type StackState struct {
 	Capabilities []types.Capability
 	Resources    []ResourceState  // sorted by logical id
 	Operations   []OperationState // the latest first, at most maxOperations
+
+	Context *template.Context // what the template says of itself, nil if that is nothing
 }
 
 // maxOperations is how many operations of a stack are listed.
@@ -233,7 +235,7 @@ func (e *Engine) Stack(ctx context.Context, place awswire.Place, name string) (*
 	for _, op := range operations {
 		out.Operations = append(out.Operations, operationState(&op))
 	}
-	out.Resources, err = e.resourceStates(ctx, s, operations)
+	out.Resources, out.Context, err = e.resourceStates(ctx, s, operations)
 	out.Summary.Resources = len(out.Resources)
 	return out, err
 }
@@ -251,11 +253,11 @@ func operationState(op *operationRow) OperationState {
 }
 
 // resourceStates are the resources that a stack has, and those that its operation is still
-// to create.
-func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []operationRow) ([]ResourceState, error) {
+// to create. The context is that of the template.
+func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []operationRow) ([]ResourceState, *template.Context, error) {
 	rows, err := e.resourceRows(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []ResourceState
 	for i := range rows {
@@ -265,13 +267,13 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 			DependsOn: x.DependsOn.Get(), UpdatedAt: x.UpdatedAt.Time,
 		})
 	}
-	known, err := e.declared(ctx, s.DeploymentID)
+	known, whole, err := e.declared(ctx, s.DeploymentID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if i := slices.IndexFunc(operations, func(op operationRow) bool { return op.ID == s.OperationID }); i >= 0 {
 		if out, err = e.addWaiting(ctx, &operations[i], known, out); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for i := range out {
@@ -279,7 +281,7 @@ func (e *Engine) resourceStates(ctx context.Context, s *stackRow, operations []o
 		out[i].Path, out[i].Context = of.Path, of.Context
 	}
 	slices.SortFunc(out, func(a, b ResourceState) int { return cmp.Compare(a.LogicalID, b.LogicalID) })
-	return out, e.markTypes(ctx, s.caller(), out)
+	return out, whole, e.markTypes(ctx, s.caller(), out)
 }
 
 // addWaiting adds the resources of a template that do not exist yet, and the dependencies that
@@ -438,7 +440,7 @@ func (e *Engine) Timeline(ctx context.Context, place awswire.Place, name, operat
 		return nil, err
 	}
 	slices.Reverse(out.Events)
-	known, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
+	known, _, err := e.declared(ctx, cmp.Or(op.DeploymentID, s.DeploymentID))
 	if len(known) > 0 {
 		out.Needs = make(map[string][]string, len(known))
 	}

@@ -192,12 +192,16 @@ func TestResourceContext(t *testing.T) {
 	g := onSQLite(t)
 	g.create(&cloudformation.CreateStackInput{TemplateBody: aws.String(`Resources:
   A: {Type: 'Acme::Test::Thing', Metadata: {com.aws.cloudformation.Context: {why: it is printed, must: [stay], mutability: {Name: must-never-change}}}}
-  B: {Type: 'Acme::Test::Thing'}`)})
+  B: {Type: 'Acme::Test::Thing'}
+Metadata: {com.aws.cloudformation.Context: {owner: the shop}}`)})
 	s, err := g.Stack(t.Context(), owner.Place, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := encode(s.Resources[0].Context), `{"why":"it is printed","must":["stay"],"mutability":{"Name":"must-never-change"}}`; got != want || s.Resources[1].Context != nil {
 		t.Errorf("the contexts are %s and %v", got, s.Resources[1].Context)
+	}
+	if len(s.Resources) != 2 || encode(s.Context) != `{"owner":"the shop"}` {
+		t.Errorf("%d resources, and the template says %s of itself", len(s.Resources), encode(s.Context))
 	}
 }
