@@ -208,17 +208,18 @@ func (v versions) deregister(c *call) (operation.Progress, error) {
 		return operation.Progress{}, err
 	}
 	out, err := c.describeVersion(c.request.Identifier, v.kind)
-	switch {
-	case err != nil && code(err) == "NotFound":
+	if err != nil && code(err) == "NotFound" {
 		pending, failed := v.registering(c)
 		switch {
 		case failed != nil:
 			return operation.Progress{}, failed
 		case pending:
 			return now.again(c.request.Identifier)
-		case c.request.Callback == nil:
-			return operation.Progress{}, err
 		}
+		out, err = c.describeVersion(c.request.Identifier, v.kind) // its registration may have completed in between
+	}
+	switch {
+	case err != nil && code(err) == "NotFound" && c.request.Callback != nil:
 		return succeeded(c.request.Identifier), nil // by an earlier call
 	case err != nil:
 		return operation.Progress{}, err
