@@ -49,8 +49,8 @@ func completed(typ *schema.Schema, request operation.Request, now time.Time, tak
 			m.fill(f.at)
 		}
 	}
+	m.missing(typ.PrimaryIdentifier) // before what may need the whole budget
 	m.missing(typ.ReadOnly)
-	m.missing(typ.PrimaryIdentifier) // a part that the template may leave out
 	return m.model
 }
 
