@@ -25,6 +25,8 @@ var notInCI = map[string]string{
 
 	"FORMWORK_PICTURE": "set by make picture, which rewrites the picture of README",
 
+	"FORMWORK_TEMPLATES": "a folder with further public templates",
+
 	"FORMWORK_PAIRS":  "how many, not whether",
 	"FORMWORK_CORPUS": "how many, not whether",
 	"FORMWORK_SEED":   "which, not whether",

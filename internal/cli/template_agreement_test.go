@@ -183,11 +183,11 @@ func refusedChangeSet(t *testing.T, client *cloudformation.Client, stack, file s
 	waiter := cloudformation.NewChangeSetCreateCompleteWaiter(client, func(o *cloudformation.ChangeSetCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
 	})
-	set, err := waiter.WaitForOutput(t.Context(), &cloudformation.DescribeChangeSetInput{ChangeSetName: made.Id}, time.Minute)
-	if err == nil {
+	if waiter.Wait(t.Context(), &cloudformation.DescribeChangeSetInput{ChangeSetName: made.Id}, time.Minute) == nil {
 		return ""
 	}
-	if set, err = client.DescribeChangeSet(t.Context(), &cloudformation.DescribeChangeSetInput{ChangeSetName: made.Id}); err != nil {
+	set, err := client.DescribeChangeSet(t.Context(), &cloudformation.DescribeChangeSetInput{ChangeSetName: made.Id})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return cmp.Or(aws.ToString(set.StatusReason), string(set.Status))

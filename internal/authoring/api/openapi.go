@@ -28,10 +28,9 @@ const (
 // warning: what it refers to is taken for any value) and api/too-large.
 func FromOpenAPI(file string, data []byte) (*API, diag.List) {
 	root, problems := document.Parse(file, data, document.Limits{Bytes: maxDescription, Depth: 256, Values: maxValues})
-	if problems.HasErrors() {
+	if problems.HasErrors() { // warnings matter to the author of the description only
 		return nil, problems
 	}
-	problems = nil // warnings about documents matter to the author of the description only
 	version := textOf(root, "openapi")
 	if !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1") {
 		p := diag.Problem{ID: "api/version", At: root.At, Message: "not a description in OpenAPI 3.0 or 3.1", Hint: "the document needs a member openapi, such as \"3.1.0\""}

@@ -227,7 +227,7 @@ paths:
 			continue
 		}
 		d, problems := Derive(a, a.Resources[0], "Acme::Test::Thing", &Settings{})
-		got := ""
+		var got string
 		if problems.HasErrors() {
 			got = problems[0].Message
 		} else {

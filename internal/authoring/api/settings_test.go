@@ -57,7 +57,7 @@ func TestSettingsOverride(t *testing.T) {
 			t.Fatal(problems.Err())
 		}
 		d, problems := Derive(a, a.Resource("Cluster"), "Acme::Db::Cluster", settings)
-		got := ""
+		var got string
 		if problems.HasErrors() {
 			got = problems[0].Message
 		} else {

@@ -172,7 +172,7 @@ func (r *smithyReader) byNames(free []*Operation) {
 		}
 		seen[noun] = true
 		found := &Resource{
-			Name: noun, ID: string(r.service.ID.Namespace() + "#" + noun), By: "names", At: op.At,
+			Name: noun, ID: r.service.ID.Namespace() + "#" + noun, By: "names", At: op.At,
 			Create: first(createVerbs, noun), Read: first(readVerbs, noun), Delete: first(deleteVerbs, noun), Tags: r.tagOperations(),
 		}
 		for _, verb := range updateVerbs {
