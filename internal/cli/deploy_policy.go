@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/proving/permissions"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -40,7 +41,7 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 		in.Calls = append(in.Calls[:len(in.Calls):len(in.Calls)], "UpdateTerminationProtection")
 	}
 	if p.plan.Pending {
-		root, err := c.setScope(ctx, d, p.set.ID, pseudoAt(place))
+		root, err := c.setScope(ctx, d, p.set, pseudoAt(place))
 		if err != nil {
 			return err
 		}
@@ -58,13 +59,8 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 }
 
 // setScope evaluates the template of a change set, with its transforms run.
-func (c *app) setScope(ctx context.Context, d *deployment, set string, pseudo template.Pseudo) (*template.Scope, error) {
-	client := d.remote.CloudFormation()
-	out, err := client.GetTemplate(ctx, &cloudformation.GetTemplateInput{ChangeSetName: &set, TemplateStage: types.TemplateStageProcessed})
-	if err != nil {
-		return nil, c.serviceError(err)
-	}
-	described, err := client.DescribeChangeSet(ctx, &cloudformation.DescribeChangeSetInput{ChangeSetName: &set})
+func (c *app) setScope(ctx context.Context, d *deployment, set *submit.ChangeSet, pseudo template.Pseudo) (*template.Scope, error) {
+	out, err := d.remote.CloudFormation().GetTemplate(ctx, &cloudformation.GetTemplateInput{ChangeSetName: &set.ID, TemplateStage: types.TemplateStageProcessed})
 	if err != nil {
 		return nil, c.serviceError(err)
 	}
@@ -75,7 +71,7 @@ func (c *app) setScope(ctx context.Context, d *deployment, set string, pseudo te
 	parameters := &template.Parameters{}
 	for _, declared := range t.Parameters {
 		b := template.Bound{Key: declared.Name, List: declared.IsList(), NoEcho: declared.NoEcho, Unknown: true}
-		for _, has := range described.Parameters {
+		for _, has := range set.Parameters {
 			if aws.ToString(has.ParameterKey) == b.Key {
 				b.Value, b.Unknown = aws.ToString(has.ParameterValue), has.ParameterValue == nil
 			}
@@ -106,7 +102,7 @@ func (c *app) setPermissions(ctx context.Context, d *deployment, changes []types
 			return nil, c.serviceError(err)
 		}
 		pseudo := template.Pseudo{AccountID: scope.Pseudo().AccountID, Region: scope.Pseudo().Region, StackName: "*", StackID: "*"}
-		nested, err := c.setScope(ctx, d, *of.ChangeSetId, pseudo)
+		nested, err := c.setScope(ctx, d, below, pseudo)
 		if err != nil {
 			return nil, err
 		}

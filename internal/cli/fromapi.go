@@ -113,7 +113,7 @@ func (c *app) readAPI(opts initOptions) (*api.API, diag.List, error) {
 		path := c.path(opts.api.openapi)
 		data, err := document.ReadFile(path, 32<<20)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the description: %w", err)
+			return nil, nil, missingFile(err, opts.api.openapi, "pass the path of an OpenAPI description in JSON or YAML")
 		}
 		a, problems := api.FromOpenAPI(filepath.ToSlash(c.shown(path)), data)
 		return a, problems, problems.Err()
@@ -170,7 +170,9 @@ func (c *app) chooseResource(opts initOptions, settings *api.Settings) (*chosenR
 		case name == "":
 			return nil, usagef("the API has several resources: select one with --resource: %s", strings.Join(names, ", "))
 		}
-		return nil, usagef("the API has no resource %s: select one with --resource: %s", name, strings.Join(names, ", "))
+		return nil, &usageError{
+			message: fmt.Sprintf("the API has no resource %s: select one with --resource: %s", name, strings.Join(names, ", ")), hint: words.DidYouMean(name, names),
+		}
 	}
 	relative := func(path string) string {
 		if rel, err := filepath.Rel(c.projectDir(), c.path(path)); err == nil {

@@ -157,25 +157,16 @@ func (c *app) expandModules(ctx context.Context, file string, opts moduleOptions
 		return nil, err
 	}
 	out := &expandedTemplate{file: file, modules: modules}
-	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: in.Pseudo, Modules: out})
+	expander := &module.Expander{Fragments: modules}
+	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: in.Pseudo, Modules: expander})
 	if err == nil {
 		err = processed.Check(ctx, nil)
 	}
 	if err != nil {
 		return nil, refusedHere(err)
 	}
-	out.root = processed.Root()
+	out.root, out.instances = processed.Root(), expander.Instances
 	return out, nil
-}
-
-// Expand implements [template.Modules].
-func (t *expandedTemplate) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
-	expansion, err := module.Expand(ctx, root, t.modules, budget)
-	if err != nil {
-		return nil, err
-	}
-	t.instances = expansion.Modules
-	return expansion.Root, nil
 }
 
 // refusedHere makes refusals the problems of the files that they are in.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formwork-dev/formwork/internal/authoring/module"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/authoring/typecheck"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
@@ -262,5 +263,5 @@ func (m *foundModules) Expand(ctx context.Context, root *document.Value, budget 
 		return nil, err
 	}
 	modules.others = m.schemas.fragment
-	return (&expandedTemplate{modules: modules}).Expand(ctx, root, budget)
+	return (&module.Expander{Fragments: modules}).Expand(ctx, root, budget)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 	"github.com/formwork-dev/formwork/internal/running/stackview"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -184,7 +185,7 @@ func (t *hookTrials) check(ctx context.Context, file string, data []byte, found 
 func (t *hookTrials) introduce(ctx context.Context, of *trialTemplate) error {
 	var schemas []submit.TypeSchema
 	for _, r := range of.shown().Resources {
-		if t.known[r.Type] || r.Type == "" || strings.HasPrefix(r.Type, "Custom::") || strings.HasPrefix(r.Type, "AWS::CloudFormation::") || template.IsModuleType(r.Type) {
+		if t.known[r.Type] || r.Type == "" || customresource.IsType(r.Type) || strings.HasPrefix(r.Type, "AWS::CloudFormation::") || template.IsModuleType(r.Type) {
 			continue
 		}
 		t.known[r.Type] = true

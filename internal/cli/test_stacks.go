@@ -19,6 +19,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/proving/contract"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
+	"github.com/formwork-dev/formwork/internal/running/inprocess"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 	"github.com/formwork-dev/formwork/local"
@@ -229,30 +230,14 @@ func (c *app) startOwn(ctx context.Context, opts *testOptions, complete func(*lo
 
 // serveOwn starts a local CloudFormation in this process. Nothing of it remains after stop.
 func (c *app) serveOwn(ctx context.Context, config local.ServerConfig) (remote *submit.Remote, stop func(), err error) {
-	server, err := local.Listen(ctx, config)
+	server, err := inprocess.Start(ctx, config, submit.Config{Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond}, c.logger)
 	if err != nil {
-		return nil, nil, err
-	}
-	for _, note := range server.Notes() {
-		c.notef("warning: %s\n", note)
-	}
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving) }()
-	stop = func() {
-		end()
-		if err := <-served; err != nil {
-			c.logger.Debug("The local CloudFormation has stopped", "error", err)
-		}
-	}
-	remote, err = submit.Open(ctx, submit.Config{
-		Region: config.Region, Endpoint: server.URL(), Key: aws.Credentials{AccessKeyID: config.Account, SecretAccessKey: dummySecret}, Getenv: c.Getenv, Now: c.Now, Logger: c.logger, Pause: 20 * time.Millisecond,
-	})
-	if err != nil {
-		stop()
 		return nil, nil, c.serviceError(err)
 	}
-	return remote, stop, nil
+	for _, note := range server.Notes {
+		c.notef("warning: %s\n", note)
+	}
+	return server.Remote, server.Stop, nil
 }
 
 // registerOwn registers a version of the type at a local CloudFormation of this process.

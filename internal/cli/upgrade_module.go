@@ -34,9 +34,11 @@ type moduleUpgrade struct {
 	typeName string
 	old, new *module.Fragment
 	schemas  *schemaSource
-	before   *plan.Deployment // of the present parameters
-	after    *plan.Deployment
-	given    map[string]any
+
+	given         map[string]any // the present parameters, and what they expand to
+	before, after *plan.Deployment
+	found         []plan.Alteration
+	unknown       []string // types without a schema
 }
 
 // upgradeModule tests the upgrade of a module.
@@ -86,8 +88,10 @@ func (u *moduleUpgrade) run(ctx context.Context, reporter contract.Reporter, pla
 			return summary, fmt.Errorf("expand the old version%s: %w", u.with(), refusedHere(err))
 		}
 		var refused error
-		if u.after, refused = u.expand(ctx, u.new); refused != nil {
-			u.after = nil
+		if u.after, refused = u.expand(ctx, u.new); refused == nil {
+			if err := u.compare(); err != nil {
+				return summary, err
+			}
 		}
 		for n := range plan.Cases {
 			of := &plan.Cases[n]
@@ -117,40 +121,30 @@ func (u *moduleUpgrade) judge(result *contract.Result, refused error) {
 		result.Outcome, result.Message = contract.Skipped, "The new version does not expand. Skipping test."
 		return
 	}
-	known, unknown, err := u.knownSchemas()
-	if err != nil {
-		fail("%v", err)
-		return
-	}
-	found, err := plan.Alterations(u.before, u.after, known)
-	if err != nil {
-		fail("%v", err)
-		return
-	}
 	if result.Case.Name() == contract.ModuleKeeps {
-		if lost := u.removed(found); len(lost) > 0 {
+		if lost := u.removed(); len(lost) > 0 {
 			fail("the new version removes %s: %s", words.Count(len(lost), "resource"), strings.Join(lost, "; "))
 		}
 		return
 	}
-	if lost := replaced(found); len(lost) > 0 {
+	if lost := replaced(u.found); len(lost) > 0 {
 		fail("the new version replaces %s: %s", words.Count(len(lost), "resource"), strings.Join(lost, "; "))
 		return
 	}
-	if len(unknown) > 0 {
-		result.Note = "replacements are not known without the schemas of " + strings.Join(unknown, ", ") + "; cfn types import aws imports them"
+	if len(u.unknown) > 0 {
+		result.Note = "replacements are not known without the schemas of " + strings.Join(u.unknown, ", ") + "; cfn types import aws imports them"
 	}
 }
 
 // removed are the resources that the old version has and the new one has not, with those of the same type that are new.
-func (u *moduleUpgrade) removed(found []plan.Alteration) (out []string) {
+func (u *moduleUpgrade) removed() (out []string) {
 	added := map[string][]string{}
 	for _, r := range u.after.Scope.ActiveResources() {
 		if u.before.Resource(r.LogicalID) == nil {
 			added[r.Type] = append(added[r.Type], r.LogicalID)
 		}
 	}
-	for _, a := range found {
+	for _, a := range u.found {
 		if !a.Removed {
 			continue
 		}
@@ -180,23 +174,25 @@ func replaced(found []plan.Alteration) (out []string) {
 	return out
 }
 
-// knownSchemas are the schemas of the types of the expansions, and the types without one.
-func (u *moduleUpgrade) knownSchemas() (known map[string]*schema.Schema, unknown []string, err error) {
-	known = map[string]*schema.Schema{}
+// compare finds what differs between the expansions.
+func (u *moduleUpgrade) compare() (err error) {
+	known := map[string]*schema.Schema{}
+	u.unknown = nil
 	for _, d := range []*plan.Deployment{u.before, u.after} {
 		for _, r := range d.Template.Resources {
 			s, err := u.schemas.schema(r.Type)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
 			if s != nil {
 				known[r.Type] = s
-			} else if !slices.Contains(unknown, r.Type) {
-				unknown = append(unknown, r.Type)
+			} else if !slices.Contains(u.unknown, r.Type) {
+				u.unknown = append(u.unknown, r.Type)
 			}
 		}
 	}
-	return known, unknown, nil
+	u.found, err = plan.Alterations(u.before, u.after, known)
+	return err
 }
 
 // with names the parameters that were given, for messages.
@@ -244,7 +240,7 @@ func (u *moduleUpgrade) expand(ctx context.Context, fragment *module.Fragment) (
 	if err != nil {
 		return nil, err
 	}
-	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo, Modules: oneModule{u.typeName, fragment}})
+	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo, Modules: &module.Expander{Fragments: oneModule{u.typeName, fragment}}})
 	if err != nil {
 		return nil, err
 	}
@@ -267,15 +263,6 @@ func (m oneModule) Fragment(_ context.Context, typeName string) (*module.Fragmen
 		return m.fragment, nil
 	}
 	return nil, nil
-}
-
-// Expand implements [template.Modules].
-func (m oneModule) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
-	expansion, err := module.Expand(ctx, root, m, budget)
-	if err != nil {
-		return nil, err
-	}
-	return expansion.Root, nil
 }
 
 // inputs are the parameters that the old version is used with: those of inputs/inputs_N_create.json, else the default ones, and every

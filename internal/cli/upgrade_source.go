@@ -64,19 +64,25 @@ func (c *app) oldSchema(ctx context.Context, opts *testOptions, old *oldVersion)
 	if !opts.simulated {
 		return withHint(fmt.Errorf("%s is a schema, without handlers", old.name), "pass --simulated to run no handlers, or a package, a revision in git or the number of a version")
 	}
-	cfg, err := c.schemaConfig(ctx)
-	if err != nil {
-		return err
-	}
-	data, err := readSchemaFile(c.path(old.name))
-	if err != nil {
-		return fmt.Errorf("read the schema: %w", err)
-	}
-	if old.schema, err = loadVersion(old.name, data, cfg); err != nil {
+	if err := c.loadOld(ctx, old, c.path(old.name), old.name); err != nil {
 		return err
 	}
 	old.typeName = old.schema.TypeName.Value
 	return nil
+}
+
+// loadOld loads the schema of an old version from a file, which messages call name.
+func (c *app) loadOld(ctx context.Context, old *oldVersion, path, name string) error {
+	cfg, err := c.schemaConfig(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := readSchemaFile(path)
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", err)
+	}
+	old.schema, err = loadVersion(name, data, cfg)
+	return err
 }
 
 // packaged takes everything from a package.
@@ -146,16 +152,7 @@ func (c *app) revisionOf(ctx context.Context, opts *testOptions, old *oldVersion
 		return errors.Join(err, problems.Err())
 	}
 	if opts.simulated {
-		cfg, err := c.schemaConfig(ctx)
-		if err != nil {
-			return err
-		}
-		data, err := readSchemaFile(p.Path(p.SchemaFile()))
-		if err != nil {
-			return fmt.Errorf("read the schema: %w", err)
-		}
-		old.schema, err = loadVersion(old.name+":"+p.SchemaFile(), data, cfg)
-		return err
+		return c.loadOld(ctx, old, p.Path(p.SchemaFile()), old.name+":"+p.SchemaFile())
 	}
 	what := packageOptions{noRole: true, build: build.PackageOptions{Arch: build.X86}, timeout: opts.timeout}
 	if old.request, _, err = what.extension(ctx, &of); err != nil {

@@ -8,6 +8,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -250,4 +251,26 @@ func (o *Operation) Members() []*Member {
 		return append(slices.Clip(o.Params), &Member{Name: o.BodyMember, Wire: o.BodyMember, Shape: o.Body, Required: true, Doc: o.Body.Doc})
 	}
 	return append(slices.Clip(o.Params), o.Body.Members...)
+}
+
+// incomplete says what a resource lacks, "" if it lacks nothing.
+func incomplete(r *Resource) string {
+	var lacking []string
+	for _, has := range []struct {
+		what string
+		op   *Operation
+	}{{"create", r.Create}, {"read", r.Read}, {"delete", r.Delete}} {
+		if has.op == nil {
+			lacking = append(lacking, has.what)
+		}
+	}
+	switch {
+	case lacking != nil:
+		return "it has no operation to " + strings.Join(lacking, " or ")
+	case r.Read.Output == nil || r.Read.Output.Kind != Structure && r.Read.Output.Kind != Union:
+		return r.Read.Name + " does not return an object"
+	case r.Identifiers == nil && r.By == "shapes":
+		return "it has no identifier: there is only one of it"
+	}
+	return ""
 }

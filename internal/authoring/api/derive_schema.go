@@ -46,7 +46,7 @@ func (d *deriver) buildSchema() {
 	var properties []document.Member
 	paths := map[string][]*document.Value{}
 	for _, p := range d.Properties {
-		pointer := str("/properties/" + p.Name)
+		pointer := document.NewString("/properties/" + p.Name)
 		properties = append(properties, document.Member{Key: p.Name, Value: b.property(p)})
 		for _, list := range []struct {
 			name string
@@ -58,32 +58,32 @@ func (d *deriver) buildSchema() {
 			switch {
 			case !list.in:
 			case list.name == "required":
-				paths[list.name] = append(paths[list.name], str(p.Name))
+				paths[list.name] = append(paths[list.name], document.NewString(p.Name))
 			default:
 				paths[list.name] = append(paths[list.name], pointer)
 			}
 		}
 	}
-	out := obj("typeName", str(d.TypeName), "description", str(cut(d.describe())))
+	out := obj("typeName", document.NewString(d.TypeName), "description", document.NewString(cut(d.describe())))
 	if d.problems.HasErrors() {
 		return
 	}
 	if len(b.definitions) > 0 {
 		slices.SortFunc(b.definitions, func(x, y document.Member) int { return strings.Compare(x.Key, y.Key) })
-		put(out, "definitions", &document.Value{Kind: document.Object, Members: b.definitions})
+		out.Set("definitions", &document.Value{Kind: document.Object, Members: b.definitions})
 	}
-	put(out, "properties", &document.Value{Kind: document.Object, Members: properties})
+	out.Set("properties", &document.Value{Kind: document.Object, Members: properties})
 	for _, name := range []string{"required", "readOnlyProperties", "createOnlyProperties", "writeOnlyProperties", "primaryIdentifier"} {
 		if len(paths[name]) > 0 {
-			put(out, name, arr(paths[name]...))
+			out.Set(name, document.NewArray(paths[name]...))
 		}
 	}
 	if additional := d.additional(); len(additional) > 0 {
-		put(out, "additionalIdentifiers", arr(additional...))
+		out.Set("additionalIdentifiers", document.NewArray(additional...))
 	}
-	put(out, "tagging", d.tagging())
-	put(out, "handlers", d.handlers())
-	put(out, "additionalProperties", &document.Value{Kind: document.Bool})
+	out.Set("tagging", d.tagging())
+	out.Set("handlers", d.handlers())
+	out.Set("additionalProperties", &document.Value{Kind: document.Bool})
 	d.schema = out
 }
 
@@ -104,9 +104,9 @@ func (d *deriver) additional() (out []*document.Value) {
 				d.fail("api/setting", d.settings.at["settings.additional"], fmt.Sprintf("the resource has no property %q", name), "")
 				continue
 			}
-			set = append(set, str("/properties/"+p.Name))
+			set = append(set, document.NewString("/properties/"+p.Name))
 		}
-		out = append(out, arr(set...))
+		out = append(out, document.NewArray(set...))
 	}
 	if d.settings.Additional != nil || d.API.Format != "smithy" {
 		return out
@@ -114,7 +114,7 @@ func (d *deriver) additional() (out []*document.Value) {
 	for _, p := range d.Properties {
 		if p.ReadOnly && !p.Identifier && simple(p) && (norm(p.Name) == "arn" || norm(p.Name) == norm(d.Resource.Name)+"arn") {
 			d.note(p.Name, "additionalIdentifier", "it is the ARN of the resource")
-			return append(out, arr(str("/properties/"+p.Name)))
+			return append(out, document.NewArray(document.NewString("/properties/"+p.Name)))
 		}
 	}
 	return out
@@ -135,19 +135,19 @@ func (d *deriver) tags() *Property {
 func (d *deriver) tagging() *document.Value {
 	p := d.tags()
 	if p == nil {
-		return obj("taggable", boolean(false))
+		return obj("taggable", document.NewBool(false))
 	}
 	d.note(p.Name, "tagging", "it contains the tags of the resource")
-	return obj("taggable", boolean(true), "tagOnCreate", boolean(p.in("create") != nil), "tagUpdatable", boolean(!p.CreateOnly),
-		"cloudFormationSystemTags", boolean(false), "tagProperty", str("/properties/"+p.Name))
+	return obj("taggable", document.NewBool(true), "tagOnCreate", document.NewBool(p.in("create") != nil), "tagUpdatable", document.NewBool(!p.CreateOnly),
+		"cloudFormationSystemTags", document.NewBool(false), "tagProperty", document.NewString("/properties/"+p.Name))
 }
 
 func (d *deriver) handlers() *document.Value {
 	r := d.Resource
 	permissions := func(ops ...*Operation) *document.Value {
-		out := arr()
+		out := document.NewArray()
 		for _, op := range ops {
-			p := str(d.API.Prefix + ":" + op.Name)
+			p := document.NewString(d.API.Prefix + ":" + op.Name)
 			if d.API.Prefix != "" && !slices.ContainsFunc(out.Items, func(v *document.Value) bool { return v.Text == p.Text }) {
 				out.Items = append(out.Items, p)
 			}
@@ -160,25 +160,25 @@ func (d *deriver) handlers() *document.Value {
 		if taggable {
 			ops = append(ops, r.Tags...)
 		}
-		put(out, "update", permissions(ops...))
+		out.Set("update", permissions(ops...))
 	}
-	put(out, "delete", permissions(r.Delete, r.Read))
+	out.Set("delete", permissions(r.Delete, r.Read))
 	if r.List == nil {
 		d.note("", "no list", "the API has no operation to list")
 		return out
 	}
 	list := permissions(r.List)
-	parents, required := obj(), arr()
+	parents, required := obj(), document.NewArray()
 	for _, p := range d.Properties {
 		if p.Parent {
-			put(parents, p.Name, obj("$ref", str("resource-schema.json#/properties/"+p.Name)))
-			required.Items = append(required.Items, str(p.Name))
+			parents.Set(p.Name, obj("$ref", document.NewString("resource-schema.json#/properties/"+p.Name)))
+			required.Items = append(required.Items, document.NewString(p.Name))
 		}
 	}
 	if len(parents.Members) > 0 {
-		put(list, "handlerSchema", obj("properties", parents, "required", required))
+		list.Set("handlerSchema", obj("properties", parents, "required", required))
 	}
-	put(out, "list", list)
+	out.Set("list", list)
 	return out
 }
 
@@ -199,7 +199,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	out := b.value(shape, p.Name, p.Name, !p.ReadOnly)
 	if out.Get("$ref") == nil {
 		if text := cut(plain(m.Doc)); text != "" {
-			out.Members = append([]document.Member{{Key: "description", Value: str(text)}}, out.Members...)
+			out.Members = append([]document.Member{{Key: "description", Value: document.NewString(text)}}, out.Members...)
 		}
 		if !p.ReadOnly {
 			b.setDefault(out, m)
@@ -219,7 +219,7 @@ func (b *schemaBuilder) setDefault(out *document.Value, m *Member) {
 	if enum := out.Get("enum"); enum != nil && !slices.Contains(enum.Strings(), m.Default.Text) {
 		return
 	}
-	put(out, "default", m.Default)
+	out.Set("default", m.Default)
 }
 
 func (b *schemaBuilder) relate(out *document.Value, p *Property, m *Member) {
@@ -231,7 +231,7 @@ func (b *schemaBuilder) relate(out *document.Value, p *Property, m *Member) {
 	if strings.Count(typeName, "::") != 2 || textOf(out, "type") != "string" {
 		return
 	}
-	put(out, "relationshipRef", obj("typeName", str(typeName), "propertyPath", str(path)))
+	out.Set("relationshipRef", obj("typeName", document.NewString(typeName), "propertyPath", document.NewString(path)))
 	b.d.note(p.Name, "relation to "+typeName, "%s", reason)
 }
 
@@ -244,40 +244,40 @@ func (b *schemaBuilder) lose(subject, choice, reason string) {
 func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.Value {
 	switch s.Kind {
 	case Boolean:
-		return obj("type", str("boolean"))
+		return obj("type", document.NewString("boolean"))
 	case Integer, Number:
-		out := obj("type", str(s.Kind.String()))
+		out := obj("type", document.NewString(s.Kind.String()))
 		b.numbers(out, s)
 		return out
 	case String, Blob, Timestamp:
 		return b.text(s, path)
 	case List:
-		out := obj("type", str("array"))
+		out := obj("type", document.NewString("array"))
 		if s.Unique {
-			put(out, "uniqueItems", boolean(true))
+			out.Set("uniqueItems", document.NewBool(true))
 		}
-		put(out, "insertionOrder", boolean(!s.Unique))
+		out.Set("insertionOrder", document.NewBool(!s.Unique))
 		lengths(out, s, "minItems", "maxItems")
-		put(out, "items", b.value(s.Item, singular(hint), path+".*", set))
+		out.Set("items", b.value(s.Item, singular(hint), path+".*", set))
 		return out
 	case Map:
 		pattern := ".*"
 		if s.Key != nil && s.Key.Pattern != "" && b.usable(s.Key.Pattern, path) {
 			pattern = s.Key.Pattern
 		}
-		return obj("type", str("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
-			"additionalProperties", boolean(false))
+		return obj("type", document.NewString("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
+			"additionalProperties", document.NewBool(false))
 	case Structure, Union:
-		return obj("$ref", str("#/definitions/"+b.define(s, hint, path, set)))
+		return obj("$ref", document.NewString("#/definitions/"+b.define(s, hint, path, set)))
 	}
 	b.lose(path, "free object", "the API does not describe its members")
-	return obj("type", str("object"))
+	return obj("type", document.NewString("object"))
 }
 
 func (b *schemaBuilder) numbers(out *document.Value, s *Shape) {
 	for _, bound := range []struct{ key, value string }{{"minimum", s.Minimum}, {"maximum", s.Maximum}} {
 		if bound.value != "" {
-			put(out, bound.key, &document.Value{Kind: document.Number, Text: bound.value})
+			out.Set(bound.key, &document.Value{Kind: document.Number, Text: bound.value})
 		}
 	}
 }
@@ -288,33 +288,33 @@ func lengths(out *document.Value, s *Shape, least, most string) {
 		value *int
 	}{{least, s.MinLen}, {most, s.MaxLen}} {
 		if bound.value != nil && *bound.value >= 0 {
-			put(out, bound.key, &document.Value{Kind: document.Number, Text: fmt.Sprint(*bound.value)})
+			out.Set(bound.key, &document.Value{Kind: document.Number, Text: fmt.Sprint(*bound.value)})
 		}
 	}
 }
 
 func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
-	out := obj("type", str("string"))
+	out := obj("type", document.NewString("string"))
 	switch s.Kind {
 	case Timestamp:
-		put(out, "format", str("date-time"))
+		out.Set("format", document.NewString("date-time"))
 		return out
 	case Blob:
 		return out
 	}
 	if len(s.Enum) > 0 {
-		values := arr()
+		values := document.NewArray()
 		for _, value := range s.Enum {
 			if !slices.ContainsFunc(values.Items, func(v *document.Value) bool { return v.Text == value }) {
-				values.Items = append(values.Items, str(value))
+				values.Items = append(values.Items, document.NewString(value))
 			}
 		}
-		put(out, "enum", values)
+		out.Set("enum", values)
 		return out
 	}
 	lengths(out, s, "minLength", "maxLength")
 	if s.Pattern != "" && b.usable(s.Pattern, path) {
-		put(out, "pattern", str(s.Pattern))
+		out.Set("pattern", document.NewString(s.Pattern))
 	}
 	return out
 }
@@ -348,11 +348,11 @@ func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
 		b.d.fail("api/too-large", b.d.Resource.At, fmt.Sprintf("the schema would have more than %d definitions", maxDefinitions), "ignore properties in the settings")
 		return name
 	}
-	out := obj("type", str("object"))
+	out := obj("type", document.NewString("object"))
 	if text := cut(plain(s.Doc)); text != "" {
-		put(out, "description", str(text))
+		out.Set("description", document.NewString(text))
 	}
-	properties, required, alternatives := obj(), arr(), arr()
+	properties, required, alternatives := obj(), document.NewArray(), document.NewArray()
 	seen := map[string]bool{}
 	for _, m := range s.Members {
 		if set && m.ReadOnly || !set && m.WriteOnly {
@@ -372,24 +372,24 @@ func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
 			b.lose(place, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")
 		}
 		seen[inner] = true
-		put(properties, inner, b.value(m.Shape, base+inner, place, set))
+		properties.Set(inner, b.value(m.Shape, base+inner, place, set))
 		switch {
 		case s.Kind == Union:
-			alternatives.Items = append(alternatives.Items, obj("required", arr(str(inner))))
+			alternatives.Items = append(alternatives.Items, obj("required", document.NewArray(document.NewString(inner))))
 		case m.Required:
-			required.Items = append(required.Items, str(inner))
+			required.Items = append(required.Items, document.NewString(inner))
 		}
 	}
 	if len(properties.Members) > 0 {
-		put(out, "properties", properties)
+		out.Set("properties", properties)
 	}
 	if len(required.Items) > 0 {
-		put(out, "required", required)
+		out.Set("required", required)
 	}
 	if len(alternatives.Items) > 1 {
-		put(out, "oneOf", alternatives)
+		out.Set("oneOf", alternatives)
 	}
-	put(out, "additionalProperties", boolean(false))
+	out.Set("additionalProperties", document.NewBool(false))
 	b.definitions = append(b.definitions, document.Member{Key: name, Value: out})
 	return name
 }
@@ -421,25 +421,11 @@ func cut(text string) string {
 	return text + " …"
 }
 
-func str(text string) *document.Value {
-	return &document.Value{Kind: document.String, Text: text}
-}
-
-func boolean(b bool) *document.Value { return &document.Value{Kind: document.Bool, Bool: b} }
-
-func arr(items ...*document.Value) *document.Value {
-	return &document.Value{Kind: document.Array, Items: items}
-}
-
 // obj is an object of keys and values in turn.
 func obj(pairs ...any) *document.Value {
 	out := &document.Value{Kind: document.Object}
 	for i := 0; i < len(pairs); i += 2 {
-		put(out, pairs[i].(string), pairs[i+1].(*document.Value))
+		out.Set(pairs[i].(string), pairs[i+1].(*document.Value))
 	}
 	return out
-}
-
-func put(v *document.Value, key string, value *document.Value) {
-	v.Members = append(v.Members, document.Member{Key: key, Value: value})
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,7 @@ type openapiReader struct {
 	refused  map[string]bool // references that are not followed
 	members  int
 	paths    []pathItem
+	below    map[string][]*pathItem // paths one level below a path
 }
 
 // A pathItem is one path with its operations by their methods.
@@ -94,7 +96,10 @@ func (r *openapiReader) follow(v *document.Value) (to *document.Value, name stri
 			return v, name
 		}
 		fragment, local := strings.CutPrefix(ref.Text, "#")
-		pointer, valid := document.ParsePointer(unescapePercent(fragment))
+		if decoded, err := url.PathUnescape(fragment); err == nil {
+			fragment = decoded
+		}
+		pointer, valid := document.ParsePointer(fragment)
 		var next *document.Value
 		if local && valid {
 			next = r.root.Lookup(pointer)
@@ -128,25 +133,6 @@ func (r *openapiReader) refuse(ref *document.Value, local bool) {
 	r.problems.Add(p)
 }
 
-// unescapePercent decodes the bytes that URLs escape.
-func unescapePercent(text string) string {
-	if !strings.Contains(text, "%") {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
 // readServers fills in the defaults of the variables.
 func (r *openapiReader) readServers() {
 	servers := r.root.Get("servers")
@@ -154,12 +140,12 @@ func (r *openapiReader) readServers() {
 		return
 	}
 	for _, server := range servers.Items {
-		url := textOf(server, "url")
+		address := textOf(server, "url")
 		for _, variable := range server.Get("variables").Distinct() {
-			url = strings.ReplaceAll(url, "{"+variable.Key+"}", textOf(variable.Value, "default"))
+			address = strings.ReplaceAll(address, "{"+variable.Key+"}", textOf(variable.Value, "default"))
 		}
-		if url != "" {
-			r.api.Servers = append(r.api.Servers, url)
+		if address != "" {
+			r.api.Servers = append(r.api.Servers, address)
 		}
 	}
 }
@@ -345,10 +331,4 @@ func (r *openapiReader) findPaging(op *Operation) {
 		}
 	}
 	op.Paging = p
-}
-
-// isTrue reports whether a member is the boolean true.
-func isTrue(v *document.Value, key string) bool {
-	b := v.Get(key)
-	return b != nil && b.Kind == document.Bool && b.Bool
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,8 +11,12 @@ import (
 // create them.
 func (r *openapiReader) findResources() {
 	byShape := map[string]*pathItem{}
+	r.below = map[string][]*pathItem{}
 	for i := range r.paths {
-		byShape[pathKey(r.paths[i].path)] = &r.paths[i]
+		p := &r.paths[i]
+		byShape[pathKey(p.path)] = p
+		above, _ := path.Split(p.path)
+		r.below[above] = append(r.below[above], p)
 	}
 	used := map[string]bool{} // collections of items
 	for i := range r.paths {
@@ -64,7 +69,7 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 			out.Update = append(out.Update, op)
 		}
 	}
-	out.Update = append(out.Update, r.below(item.path)...)
+	out.Update = append(out.Update, r.partial(item.path)...)
 	for _, s := range segments {
 		if isParam(s) {
 			out.Identifiers = append(out.Identifiers, paramName(s))
@@ -73,12 +78,10 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 	return out
 }
 
-// below lists calls that change a part of an item: PUT and PATCH one level below it.
-func (r *openapiReader) below(path string) (out []*Operation) {
-	prefix := strings.TrimSuffix(path, "/") + "/"
-	for _, p := range r.paths {
-		rest, below := strings.CutPrefix(p.path, prefix)
-		if !below || strings.ContainsAny(rest, "/{") {
+// partial lists calls that change a part of an item: PUT and PATCH one level below it.
+func (r *openapiReader) partial(item string) (out []*Operation) {
+	for _, p := range r.below[strings.TrimSuffix(item, "/")+"/"] {
+		if strings.Contains(path.Base(p.path), "{") {
 			continue
 		}
 		for _, method := range []string{"PATCH", "PUT"} {
@@ -119,9 +122,9 @@ func (r *openapiReader) nameResources() {
 	}
 }
 
-func segmentsOf(path string) []string {
-	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".json")
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+func segmentsOf(of string) []string {
+	of = strings.TrimSuffix(strings.TrimSuffix(of, "/"), ".json")
+	return strings.FieldsFunc(of, func(r rune) bool { return r == '/' })
 }
 
 func isParam(segment string) bool {
@@ -131,8 +134,8 @@ func isParam(segment string) bool {
 func paramName(segment string) string { return strings.Trim(segment, "{}") }
 
 // pathKey is a path without the names of its parameters.
-func pathKey(path string) string {
-	segments := segmentsOf(path)
+func pathKey(of string) string {
+	segments := segmentsOf(of)
 	for i, s := range segments {
 		if isParam(s) {
 			segments[i] = "{}"

@@ -302,10 +302,3 @@ func keyword(parts []*document.Value, key string) *document.Value {
 	}
 	return nil
 }
-
-func text(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
-}

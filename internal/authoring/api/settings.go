@@ -2,12 +2,14 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
 // Settings override decisions of [Derive]. The zero Settings override nothing.
@@ -80,14 +82,7 @@ type settingsReader struct {
 }
 
 func (p *settingsReader) wrong(m document.Member, expected string) {
-	p.problems.Add(diag.Problem{ID: "api/setting", At: m.Value.At, Message: fmt.Sprintf("%s: expected %s but got %s %s", m.Key, expected, article(m.Value.Kind.String()), m.Value.Kind)})
-}
-
-func article(word string) string {
-	if strings.ContainsAny(word[:1], "aeio") {
-		return "an"
-	}
-	return "a"
+	p.problems.Add(diag.Problem{ID: "api/setting", At: m.Value.At, Message: fmt.Sprintf("%s: expected %s but got %s", m.Key, expected, m.Value.Kind.WithArticle())})
 }
 
 // object calls the reader of each key, and reports unknown ones.
@@ -107,7 +102,7 @@ func (p *settingsReader) object(v *document.Value, what string, keys map[string]
 				known = append(known, key)
 			}
 			slices.Sort(known)
-			p.problems.Add(diag.Problem{ID: "api/setting", At: m.KeyAt, Message: fmt.Sprintf("unknown setting %q", diag.Cut(m.Key)), Hint: "use one of " + strings.Join(known, ", ")})
+			p.problems.Add(diag.Problem{ID: "api/setting", At: m.KeyAt, Message: fmt.Sprintf("unknown setting %q", diag.Cut(m.Key)), Hint: cmp.Or(words.DidYouMean(m.Key, known), "use one of "+strings.Join(known, ", "))})
 			continue
 		}
 		p.s.at[what+"."+m.Key] = m.KeyAt
@@ -197,7 +192,7 @@ func (s *Settings) property(names ...string) *PropertySettings {
 func NewSettings(source SourceSettings, d *Derived) []byte {
 	var b strings.Builder
 	b.WriteString("# How the schema is made from the API. After a change: cfn init --schema-only --force\n")
-	quoted := func(text string) string { return string(str(text).AppendJSON(nil)) }
+	quoted := func(text string) string { return string(document.NewString(text).AppendJSON(nil)) }
 	switch {
 	case source.OpenAPI != "":
 		fmt.Fprintf(&b, "source: {openapi: %s}\n", quoted(source.OpenAPI))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/smithy"
@@ -66,6 +65,7 @@ type smithyReader struct {
 	api        *API
 	shapes     map[smithy.ID]*Shape
 	operations map[smithy.ID]*Operation
+	tags       []*Operation // that tag resources of the service
 }
 
 func (r *smithyReader) readService() {
@@ -360,40 +360,4 @@ func doc(s *smithy.Shape) string {
 		return t.Value.Text
 	}
 	return ""
-}
-
-// textOf is the text of a string member, "" if it is absent or not a string.
-func textOf(v *document.Value, key string) string {
-	if s := v.Get(key); s != nil && s.Kind == document.String {
-		return s.Text
-	}
-	return ""
-}
-
-// number is a number as an int, 0 if it is not one.
-func number(v *document.Value) int {
-	if n := optional(v); n != nil {
-		return *n
-	}
-	return 0
-}
-
-// optional is a whole number, or nil.
-func optional(v *document.Value) *int {
-	if v == nil || v.Kind != document.Number {
-		return nil
-	}
-	n, err := strconv.Atoi(v.Text)
-	if err != nil {
-		return nil
-	}
-	return &n
-}
-
-// literal is a number as it is written, "" if v is not a number.
-func literal(v *document.Value) string {
-	if v == nil || v.Kind != document.Number {
-		return ""
-	}
-	return v.Text
 }

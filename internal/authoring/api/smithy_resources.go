@@ -10,6 +10,7 @@ import (
 // findResources finds the resources of a service: those with a lifecycle, then nouns of its
 // other operations.
 func (r *smithyReader) findResources(resources []*smithy.Shape) {
+	r.tags = r.tagOperations()
 	bound := map[*Operation]bool{}
 	for _, s := range resources {
 		found := r.shaped(s)
@@ -29,28 +30,6 @@ func (r *smithyReader) findResources(resources []*smithy.Shape) {
 		}
 	}
 	r.byNames(free)
-}
-
-// incomplete says what a resource lacks, "" if it lacks nothing.
-func incomplete(r *Resource) string {
-	var lacking []string
-	for _, has := range []struct {
-		what string
-		op   *Operation
-	}{{"create", r.Create}, {"read", r.Read}, {"delete", r.Delete}} {
-		if has.op == nil {
-			lacking = append(lacking, has.what)
-		}
-	}
-	switch {
-	case lacking != nil:
-		return "it has no operation to " + strings.Join(lacking, " or ")
-	case r.Read.Output == nil || r.Read.Output.Kind != Structure && r.Read.Output.Kind != Union:
-		return r.Read.Name + " does not return an object"
-	case r.Identifiers == nil && r.By == "shapes":
-		return "it has no identifier: there is only one of it"
-	}
-	return ""
 }
 
 // shaped is a resource of the model with the operations that its shape binds.
@@ -81,7 +60,7 @@ func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 	for _, n := range s.Identifiers {
 		out.Identifiers = append(out.Identifiers, n.Name)
 	}
-	out.Tags = r.tagOperations()
+	out.Tags = r.tags
 	return out
 }
 
@@ -173,7 +152,7 @@ func (r *smithyReader) byNames(free []*Operation) {
 		seen[noun] = true
 		found := &Resource{
 			Name: noun, ID: r.service.ID.Namespace() + "#" + noun, By: "names", At: op.At,
-			Create: first(createVerbs, noun), Read: first(readVerbs, noun), Delete: first(deleteVerbs, noun), Tags: r.tagOperations(),
+			Create: first(createVerbs, noun), Read: first(readVerbs, noun), Delete: first(deleteVerbs, noun), Tags: r.tags,
 		}
 		for _, verb := range updateVerbs {
 			for _, candidate := range free {

@@ -232,7 +232,7 @@ func selfContained(s *schema.Schema) []byte {
 	if old := s.Root.Get("$comment"); old != nil {
 		comment += " " + old.Text
 	}
-	out.Members = append(out.Members, document.Member{Key: "$comment", Value: text(comment)})
+	out.Members = append(out.Members, document.Member{Key: "$comment", Value: document.NewString(comment)})
 	definitions := &document.Value{Kind: document.Object}
 	for _, m := range s.Root.Members {
 		switch m.Key {
@@ -282,7 +282,7 @@ func (c *container) copy(v *document.Value) *document.Value {
 		value := c.copy(m.Value)
 		local := c.own[v] && strings.HasPrefix(m.Value.Text, "#")
 		if m.Key == "$ref" && m.Value.Kind == document.String && !local {
-			value = text(c.reference(v, m.Value.Text))
+			value = document.NewString(c.reference(v, m.Value.Text))
 		}
 		out.Members = append(out.Members, document.Member{Key: m.Key, Value: value})
 	}
@@ -308,5 +308,3 @@ func (c *container) reference(node *document.Value, ref string) string {
 	}
 	return "#/definitions/" + name
 }
-
-func text(s string) *document.Value { return &document.Value{Kind: document.String, Text: s} }

@@ -203,7 +203,7 @@ func exampleInputs(s *schema.Schema) []File {
 func (r *reader) example(schemas []*document.Value, depth int) *document.Value {
 	forms := r.all(schemas).forms
 	if len(forms) == 0 || depth > 8 {
-		return text("...")
+		return document.NewString("...")
 	}
 	f := forms[0]
 	if len(f.enum) > 0 {
@@ -237,7 +237,7 @@ func (r *reader) example(schemas []*document.Value, depth int) *document.Value {
 		}
 		return out
 	}
-	return text("...")
+	return document.NewString("...")
 }
 
 // indent is the JSON text of a value as people write it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // roleTemplate is the CloudFormation template of the execution role. The role may do what
@@ -85,4 +86,4 @@ Outputs:
 }
 
 // yamlString quotes a string for YAML; JSON's quoting is valid in YAML.
-func yamlString(s string) string { return string(text(s).AppendJSON(nil)) }
+func yamlString(s string) string { return string(document.NewString(s).AppendJSON(nil)) }

@@ -41,6 +41,22 @@ type Instance struct {
 	At        diag.Range // of the resource that names it
 }
 
+// An Expander expands the modules of a template while it is processed. It implements [template.Modules].
+type Expander struct {
+	Fragments Fragments
+	Instances []Instance // of the template that was expanded last
+}
+
+// Expand implements [template.Modules].
+func (e *Expander) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
+	expansion, err := Expand(ctx, root, e.Fragments, budget)
+	if err != nil {
+		return nil, err
+	}
+	e.Instances = expansion.Modules
+	return expansion.Root, nil
+}
+
 // Expand replaces the modules of a template. Functions must be written long, as
 // [template.ReadDocument] does; transforms must have run. What is made is taken from the budget. The
 // error is [template.Errors], that of fragments, or that of the context.

@@ -224,32 +224,32 @@ func (c *fragmentCheck) functions(v *document.Value, at document.Pointer) {
 
 // Schema is the schema.json of a module with this fragment, as the official tool writes it.
 func (f *Fragment) Schema(typeName string) []byte {
-	kind := func(name string) document.Member { return member("type", text(name)) }
-	properties := object()
+	kind := func(name string) document.Member { return member("type", document.NewString(name)) }
+	properties := document.NewObject()
 	if parameters := f.Root.Get("Parameters"); parameters != nil {
-		each := object()
+		each := document.NewObject()
 		for _, m := range parameters.Members {
 			each.Members = append(each.Members, member(m.Key, parameterSchema(m.Value)))
 		}
-		properties.Members = append(properties.Members, member("Parameters", object(kind("object"), member("properties", each))))
+		properties.Members = append(properties.Members, member("Parameters", document.NewObject(kind("object"), member("properties", each))))
 	}
-	resources := object()
+	resources := document.NewObject()
 	for _, m := range f.Root.Get("Resources").Members {
 		typ := m.Value.Get("Type")
 		if typ == nil {
 			typ = &document.Value{}
 		}
-		resources.Members = append(resources.Members, member(m.Key, object(kind("object"), member("properties", object(
-			member("Type", object(kind("string"), member("const", typ))),
-			member("Properties", object(kind("object"))),
+		resources.Members = append(resources.Members, member(m.Key, document.NewObject(kind("object"), member("properties", document.NewObject(
+			member("Type", document.NewObject(kind("string"), member("const", typ))),
+			member("Properties", document.NewObject(kind("object"))),
 		)))))
 	}
-	properties.Members = append(properties.Members, member("Resources", object(
+	properties.Members = append(properties.Members, member("Resources", document.NewObject(
 		member("properties", resources), kind("object"), member("additionalProperties", &document.Value{Kind: document.Bool}),
 	)))
-	return indented(object(
-		member("typeName", text(typeName)),
-		member("description", text("Schema for Module Fragment of type "+typeName)),
+	return indented(document.NewObject(
+		member("typeName", document.NewString(typeName)),
+		member("description", document.NewString("Schema for Module Fragment of type "+typeName)),
 		member("properties", properties),
 		member("additionalProperties", &document.Value{Kind: document.Bool, Bool: true}),
 	), "    ")
@@ -257,21 +257,15 @@ func (f *Fragment) Schema(typeName string) []byte {
 
 // parameterSchema describes a parameter in schema.json.
 func parameterSchema(parameter *document.Value) *document.Value {
-	word := object(member("type", text("string")))
-	parts, required := object(member("Type", word)), &document.Value{Kind: document.Array, Items: []*document.Value{text("Type")}}
-	out := object(member("type", text("object")), member("properties", parts), member("required", required))
+	word := document.NewObject(member("type", document.NewString("string")))
+	parts, required := document.NewObject(member("Type", word)), &document.Value{Kind: document.Array, Items: []*document.Value{document.NewString("Type")}}
+	out := document.NewObject(member("type", document.NewString("object")), member("properties", parts), member("required", required))
 	if description := parameter.Get("Description"); description != nil {
 		parts.Members = append(parts.Members, member("Description", word))
-		required.Items = append(required.Items, text("Description"))
+		required.Items = append(required.Items, document.NewString("Description"))
 		out.Members = append(out.Members, member("description", description))
 	}
 	return out
-}
-
-func text(s string) *document.Value { return &document.Value{Kind: document.String, Text: s} }
-
-func object(members ...document.Member) *document.Value {
-	return &document.Value{Kind: document.Object, Members: members}
 }
 
 func member(key string, value *document.Value) document.Member {

@@ -24,7 +24,7 @@ func Load(file string, data []byte, cfg Config) (*Schema, diag.List) {
 	if root.Kind != document.Object {
 		problems.Add(diag.Problem{
 			ID: "schema/wrong-type", At: root.At,
-			Message: fmt.Sprintf("a schema must be a JSON object, but this document is %s", article(root.Kind)),
+			Message: fmt.Sprintf("a schema must be a JSON object, but this document is %s", root.Kind.WithArticle()),
 		})
 		return nil, problems
 	}

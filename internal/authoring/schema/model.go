@@ -20,6 +20,12 @@ func Without(model any, paths []Path) any {
 	return out
 }
 
+// Clone is a copy of a model; scalars are shared.
+func Clone[T any](v T) T {
+	out, _ := clone(any(v)).(T)
+	return out
+}
+
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

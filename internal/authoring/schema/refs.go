@@ -295,7 +295,7 @@ func (r *references) find(in *source, ref string) (target, error) {
 		}
 	}
 	if out.node.Kind != document.Object && out.node.Kind != document.Bool {
-		return target{}, fmt.Errorf("#%s is %s, not a schema", pointer, article(out.node.Kind))
+		return target{}, fmt.Errorf("#%s is %s, not a schema", pointer, out.node.Kind.WithArticle())
 	}
 	return out, nil
 }

@@ -20,22 +20,11 @@ func nameOf(pointer document.Pointer) string {
 	return fmt.Sprintf("%q", last)
 }
 
-// article names a kind of value in a sentence.
-func article(kind document.Kind) string {
-	switch kind {
-	case document.Null:
-		return "null"
-	case document.Array, document.Object:
-		return "an " + kind.String()
-	}
-	return "a " + kind.String()
-}
-
 func describe(v *document.Value) string {
 	if v == nil {
 		return "nothing"
 	}
-	return article(v.Kind)
+	return v.Kind.WithArticle()
 }
 
 // shortText is a value as JSON, cut where it would fill the line.
@@ -44,7 +33,7 @@ func shortText(v *document.Value) string {
 		return "nothing"
 	}
 	if v.Kind == document.Array || v.Kind == document.Object {
-		return article(v.Kind)
+		return v.Kind.WithArticle()
 	}
 	return diag.Cut(string(v.AppendJSON(nil)))
 }

@@ -245,7 +245,7 @@ func appendIndented(b []byte, v *document.Value, level int) []byte {
 				b = append(b, ',')
 			}
 			indent(level + 1)
-			b = append(stringValue(m.Key).AppendJSON(b), ": "...)
+			b = append(document.NewString(m.Key).AppendJSON(b), ": "...)
 			b = appendIndented(b, m.Value, level+1)
 		}
 		indent(level)

@@ -40,17 +40,17 @@ func (c *converter) resource(s *Shape) Converted {
 	definitions := r.definitions()
 	r.reportEndless()
 	r.reportTraits()
-	doc := object(
-		document.Member{Key: "typeName", Value: stringValue(r.typeName)},
-		document.Member{Key: "description", Value: stringValue(r.description())},
+	doc := document.NewObject(
+		document.Member{Key: "typeName", Value: document.NewString(r.typeName)},
+		document.Member{Key: "description", Value: document.NewString(r.description())},
 	)
 	r.addLists(doc, definitions, properties)
 	if tagging := r.tagging(); tagging != nil {
-		put(doc, "tagging", tagging)
+		doc.Set("tagging", tagging)
 	}
 	closeObjects(doc.Get("definitions"))
 	out.Schema = r.patch(doc)
-	put(out.Schema, "additionalProperties", boolValue(false))
+	out.Schema.Set("additionalProperties", document.NewBool(false))
 	r.lost.Sort()
 	out.Lost = r.lost
 	return out
@@ -178,7 +178,7 @@ func (r *resourceSchema) injectTags() bool {
 
 // definitions writes what the properties refer to, sorted by name.
 func (r *resourceSchema) definitions() *document.Value {
-	out := object()
+	out := document.NewObject()
 	var reached []*Shape
 	seen := map[ID]bool{}
 	queue := []*Shape{r.root}
@@ -202,7 +202,7 @@ func (r *resourceSchema) definitions() *document.Value {
 				s, other, alphanumeric(r.contextualName(s.ID))), "rename one of them with `rename` in the service")
 			continue
 		}
-		put(out, r.names[s.ID], r.writer.schema(s))
+		out.Set(r.names[s.ID], r.writer.schema(s))
 	}
 	sortMembers(out)
 	return out
@@ -238,19 +238,19 @@ func (r *resourceSchema) pointer(name string) string {
 func (r *resourceSchema) addLists(doc, definitions, properties *document.Value) {
 	add := func(key string, list []string) {
 		if len(list) > 0 {
-			put(doc, key, texts(list))
+			doc.Set(key, texts(list))
 		}
 	}
 	r.links(doc)
 	if len(definitions.Members) > 0 {
-		put(doc, "definitions", definitions)
+		doc.Set("definitions", definitions)
 	}
 	members := properties.Get("properties")
 	if members == nil {
-		members = object()
+		members = document.NewObject()
 	}
 	sortMembers(members)
-	put(doc, "properties", members)
+	doc.Set("properties", members)
 	add("required", r.required())
 	add("readOnlyProperties", r.pointers(func(p *cfnProperty) bool { return p.mutability.readOnly() }))
 	add("writeOnlyProperties", r.pointers(func(p *cfnProperty) bool { return p.mutability.writeOnly() }))
@@ -277,10 +277,10 @@ func (r *resourceSchema) addLists(doc, definitions, properties *document.Value) 
 		additional.Items = append(additional.Items, texts(list))
 	}
 	if len(additional.Items) > 0 {
-		put(doc, "additionalIdentifiers", additional)
+		doc.Set("additionalIdentifiers", additional)
 	}
 	if handlers := r.handlers(); len(handlers.Members) > 0 {
-		put(doc, "handlers", handlers)
+		doc.Set("handlers", handlers)
 	}
 }
 
@@ -304,10 +304,10 @@ func (r *resourceSchema) links(doc *document.Value) {
 		return nil
 	}
 	if v := find(r.settings.SourceDocs, defaultSourceDocs); v != nil {
-		put(doc, "sourceUrl", v)
+		doc.Set("sourceUrl", v)
 	}
 	if v := find(r.settings.ExternalDocs, defaultExternalDocs); v != nil {
-		put(doc, "documentationUrl", v)
+		doc.Set("documentationUrl", v)
 	}
 }
 
@@ -380,7 +380,7 @@ func sorted(lists ...[]string) []string {
 }
 
 func (r *resourceSchema) handlers() *document.Value {
-	out := object()
+	out := document.NewObject()
 	if r.settings.DisableHandlerPermissionGeneration {
 		return out
 	}
@@ -400,7 +400,7 @@ func (r *resourceSchema) handlers() *document.Value {
 		{"list", sorted(r.permissions(s.List))},
 	} {
 		if len(h.permissions) > 0 {
-			put(out, h.name, object(document.Member{Key: "permissions", Value: texts(h.permissions)}))
+			out.Set(h.name, document.NewObject(document.Member{Key: "permissions", Value: texts(h.permissions)}))
 		}
 	}
 	if !r.settings.Modern {
@@ -427,13 +427,13 @@ func (r *resourceSchema) tagging() *document.Value {
 		updatable = (update || put) && r.m.tagOperation(r.service, s, tagResource) != "" ||
 			update && r.m.takesTags(r.index, s.Update, property) || put && r.m.takesTags(r.index, s.Put, property)
 	}
-	return object(
-		document.Member{Key: "cloudFormationSystemTags", Value: boolValue(!isTrue(trait.Value, "disableSystemTags"))},
+	return document.NewObject(
+		document.Member{Key: "cloudFormationSystemTags", Value: document.NewBool(!isTrue(trait.Value, "disableSystemTags"))},
 		document.Member{Key: "permissions", Value: texts(sorted(permissions))},
-		document.Member{Key: "tagOnCreate", Value: boolValue(r.m.takesTags(r.index, s.Create, property) || r.m.takesTags(r.index, s.Put, property))},
-		document.Member{Key: "tagProperty", Value: stringValue("/properties/" + r.tagName())},
-		document.Member{Key: "tagUpdatable", Value: boolValue(updatable)},
-		document.Member{Key: "taggable", Value: boolValue(true)},
+		document.Member{Key: "tagOnCreate", Value: document.NewBool(r.m.takesTags(r.index, s.Create, property) || r.m.takesTags(r.index, s.Put, property))},
+		document.Member{Key: "tagProperty", Value: document.NewString("/properties/" + r.tagName())},
+		document.Member{Key: "tagUpdatable", Value: document.NewBool(updatable)},
+		document.Member{Key: "taggable", Value: document.NewBool(true)},
 	)
 }
 
@@ -456,7 +456,7 @@ func closeObject(v *document.Value) {
 		return
 	}
 	if textOf(v, "type") == "object" {
-		put(v, "additionalProperties", boolValue(false))
+		v.Set("additionalProperties", document.NewBool(false))
 	}
 }
 
@@ -464,7 +464,7 @@ func closeObject(v *document.Value) {
 func (r *resourceSchema) patch(doc *document.Value) *document.Value {
 	if r.settings.Modern && r.settings.SchemaDocumentExtensions != nil {
 		for _, m := range r.settings.SchemaDocumentExtensions.Members {
-			put(doc, m.Key, m.Value)
+			doc.Set(m.Key, m.Value)
 		}
 	}
 	for _, entry := range r.settings.JSONAdd[r.cfn.shape.ID] {
@@ -500,9 +500,9 @@ func addAt(in *document.Value, pointer document.Pointer, value *document.Value) 
 	case document.Object:
 		child := in.Get(token)
 		if child == nil {
-			child = object()
+			child = document.NewObject()
 		}
-		put(in, token, addAt(child, rest, value))
+		in.Set(token, addAt(child, rest, value))
 	case document.Array:
 		i := len(in.Items) - 1
 		if token != "-" {

@@ -57,27 +57,27 @@ func (w *schemaWriter) timestamp(s *Shape, v *document.Value) {
 	switch {
 	case format == "":
 	case format == "date-time":
-		put(v, "type", stringValue("string"))
-		put(v, "format", stringValue(format))
+		v.Set("type", document.NewString("string"))
+		v.Set("format", document.NewString(format))
 	case format == "http-date":
-		put(v, "type", stringValue("string"))
+		v.Set("type", document.NewString("string"))
 		if w.settings.Modern {
 			drop()
 		}
 	case strings.HasPrefix(format, "epoch-"):
 		drop()
-		put(v, "type", stringValue("number"))
+		v.Set("type", document.NewString("number"))
 	default:
-		put(v, "type", stringValue("string"))
+		v.Set("type", document.NewString("string"))
 	}
 }
 
 // start starts a schema with a type ("" for none) and the keywords for the traits of the
 // shape.
 func (w *schemaWriter) start(s *Shape, kind string) *document.Value {
-	v := object()
+	v := document.NewObject()
 	if kind != "" {
-		put(v, "type", stringValue(kind))
+		v.Set("type", document.NewString(kind))
 	}
 	w.overlay(s, v)
 	return v
@@ -86,16 +86,16 @@ func (w *schemaWriter) start(s *Shape, kind string) *document.Value {
 // overlay puts what the traits of a shape or member say over a schema.
 func (w *schemaWriter) overlay(s *Shape, v *document.Value) {
 	if text := w.description(s); text != "" {
-		put(v, "description", stringValue(text))
+		v.Set("description", document.NewString(text))
 	}
 	if t := s.Trait(traitTitle); t != nil {
-		put(v, "title", t.Value)
+		v.Set("title", t.Value)
 	}
 	if t := s.Trait(traitMediaType); t != nil && !w.settings.Modern {
-		put(v, "contentMediaType", t.Value)
+		v.Set("contentMediaType", t.Value)
 	}
 	if t := w.m.traitOn(s, traitPattern); t != nil {
-		put(v, "pattern", t.Value)
+		v.Set("pattern", t.Value)
 	}
 	if t := w.m.traitOn(s, traitRange); t != nil {
 		bounds(v, t.Value, "minimum", "maximum")
@@ -105,13 +105,13 @@ func (w *schemaWriter) overlay(s *Shape, v *document.Value) {
 		bounds(v, t.Value, least, most)
 	}
 	if s.Has(traitUniqueItems) {
-		put(v, "uniqueItems", boolValue(true))
+		v.Set("uniqueItems", document.NewBool(true))
 	}
 	if values := w.enumValues(s); values != nil {
-		put(v, "enum", values)
+		v.Set("enum", values)
 	}
 	if t := s.Trait(traitDefault); t != nil && w.keepsDefault(t) {
-		put(v, "default", t.Value)
+		v.Set("default", t.Value)
 	}
 }
 
@@ -121,10 +121,10 @@ func (w *schemaWriter) keepsDefault(t *Trait) bool {
 
 func bounds(v, limits *document.Value, least, most string) {
 	if bound := limits.Get("min"); bound != nil {
-		put(v, least, bound)
+		v.Set(least, bound)
 	}
 	if bound := limits.Get("max"); bound != nil {
-		put(v, most, bound)
+		v.Set(most, bound)
 	}
 }
 
@@ -210,7 +210,7 @@ func (w *schemaWriter) reference(member *Shape) *document.Value {
 			if !slices.Contains(w.endless, target.ID) {
 				w.endless = append(w.endless, target.ID)
 			}
-			return object()
+			return document.NewObject()
 		}
 		w.building[target.ID] = true
 		v := w.schema(target)
@@ -218,16 +218,16 @@ func (w *schemaWriter) reference(member *Shape) *document.Value {
 		w.overlay(member, v)
 		return w.build(member, v)
 	}
-	ref := object(document.Member{Key: "$ref", Value: stringValue("#/definitions/" + w.names[target.ID])})
+	ref := document.NewObject(document.Member{Key: "$ref", Value: document.NewString("#/definitions/" + w.names[target.ID])})
 	if w.settings.AddReferenceDescriptions {
 		if text := w.description(member); text != "" {
-			put(ref, "description", stringValue(text))
+			ref.Set("description", document.NewString(text))
 		}
 	}
 	w.reportLost(member)
 	if t := member.Trait(traitDefault); t != nil && w.keepsDefault(t) {
-		def := object(document.Member{Key: "default", Value: t.Value})
-		return object(document.Member{Key: "allOf", Value: &document.Value{Kind: document.Array, Items: []*document.Value{ref, def}}})
+		def := document.NewObject(document.Member{Key: "default", Value: t.Value})
+		return document.NewObject(document.Member{Key: "allOf", Value: &document.Value{Kind: document.Array, Items: []*document.Value{ref, def}}})
 	}
 	return ref
 }
@@ -266,9 +266,9 @@ func (w *schemaWriter) schema(s *Shape) *document.Value {
 		return w.build(s, w.start(s, "string"))
 	case s.Type.collection():
 		v := w.start(s, "array")
-		put(v, "items", w.reference(s.Member("member")))
+		v.Set("items", w.reference(s.Member("member")))
 		if s.Type == Set {
-			put(v, "uniqueItems", boolValue(true))
+			v.Set("uniqueItems", document.NewBool(true))
 		}
 		return w.build(s, v)
 	case s.Type == Map:
@@ -277,7 +277,7 @@ func (w *schemaWriter) schema(s *Shape) *document.Value {
 			pattern = t.Value.Text
 		}
 		v := w.start(s, "object")
-		put(v, "patternProperties", object(document.Member{Key: pattern, Value: w.reference(s.Member("value"))}))
+		v.Set("patternProperties", document.NewObject(document.Member{Key: pattern, Value: w.reference(s.Member("value"))}))
 		return w.build(s, v)
 	case s.Type == Union:
 		return w.union(s)
@@ -290,38 +290,38 @@ func (w *schemaWriter) float(s *Shape) *document.Value {
 	if !w.settings.SupportNonNumericFloats {
 		return w.build(s, number)
 	}
-	words := object(
-		document.Member{Key: "type", Value: stringValue("string")},
+	words := document.NewObject(
+		document.Member{Key: "type", Value: document.NewString("string")},
 		document.Member{Key: "enum", Value: texts([]string{"NaN", "Infinity", "-Infinity"})},
 	)
 	v := w.start(s, "")
-	put(v, "oneOf", &document.Value{Kind: document.Array, Items: []*document.Value{inOrder(number), words}})
+	v.Set("oneOf", &document.Value{Kind: document.Array, Items: []*document.Value{inOrder(number), words}})
 	return w.build(s, v)
 }
 
 func (w *schemaWriter) enumOneOf(s *Shape) *document.Value {
-	v := object(document.Member{Key: "type", Value: stringValue("string")})
+	v := document.NewObject(document.Member{Key: "type", Value: document.NewString("string")})
 	if t := s.Trait(traitDocumentation); t != nil {
-		put(v, "description", t.Value)
+		v.Set("description", t.Value)
 	}
 	list := &document.Value{Kind: document.Array}
 	for _, member := range s.Members {
-		entry := object()
+		entry := document.NewObject()
 		if w.settings.Modern { // the meta-schema allows const only beside a type
-			put(entry, "type", stringValue("string"))
+			entry.Set("type", document.NewString("string"))
 		}
 		if t := member.Trait(traitEnumValue); t != nil {
-			put(entry, "const", t.Value)
+			entry.Set("const", t.Value)
 		}
 		if t := member.Trait(traitTitle); t != nil {
-			put(entry, "title", t.Value)
+			entry.Set("title", t.Value)
 		}
 		if t := member.Trait(traitDocumentation); t != nil {
-			put(entry, "description", t.Value)
+			entry.Set("description", t.Value)
 		}
 		list.Items = append(list.Items, entry)
 	}
-	put(v, "oneOf", list)
+	v.Set("oneOf", list)
 	return w.build(s, v)
 }
 
@@ -329,35 +329,35 @@ func (w *schemaWriter) union(s *Shape) *document.Value {
 	list := &document.Value{Kind: document.Array}
 	for _, member := range s.Members {
 		name := w.settings.propertyName(member)
-		list.Items = append(list.Items, object(
-			document.Member{Key: "type", Value: stringValue("object")},
-			document.Member{Key: "title", Value: stringValue(name)},
-			document.Member{Key: "properties", Value: object(document.Member{Key: name, Value: w.reference(member)})},
+		list.Items = append(list.Items, document.NewObject(
+			document.Member{Key: "type", Value: document.NewString("object")},
+			document.Member{Key: "title", Value: document.NewString(name)},
+			document.Member{Key: "properties", Value: document.NewObject(document.Member{Key: name, Value: w.reference(member)})},
 			document.Member{Key: "required", Value: texts([]string{name})},
 		))
 	}
 	v := w.start(s, "")
-	put(v, "oneOf", list)
+	v.Set("oneOf", list)
 	return w.build(s, v)
 }
 
 func (w *schemaWriter) structure(s *Shape) *document.Value {
 	v := w.start(s, "object")
-	properties := object()
+	properties := document.NewObject()
 	var required []string
 	for _, member := range s.Members {
 		name := w.settings.propertyName(member)
 		if member.Has(traitRequired) {
 			required = append(required, name)
 		}
-		put(properties, name, w.reference(member))
+		properties.Set(name, w.reference(member))
 	}
 	if len(properties.Members) > 0 {
-		put(v, "properties", properties)
+		v.Set("properties", properties)
 	}
 	if len(required) > 0 {
 		slices.Sort(required)
-		put(v, "required", texts(required))
+		v.Set("required", texts(required))
 	}
 	return w.build(s, v)
 }
@@ -395,7 +395,7 @@ func titleCase(name string) string {
 func texts(list []string) *document.Value {
 	v := &document.Value{Kind: document.Array}
 	for _, text := range list {
-		v.Items = append(v.Items, stringValue(text))
+		v.Items = append(v.Items, document.NewString(text))
 	}
 	return v
 }

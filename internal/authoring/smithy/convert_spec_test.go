@@ -144,7 +144,7 @@ structure X { a: Loc_Dup, b: LocDup }
 structure LocDup { x: String }
 structure Loc_Dup { y: String }`, "smithy/name-conflict", "conflicts with a#Loc_Dup using a JSON schema pointer of #/definitions/LocDup", nil},
 		{"bad pointer", `@cfnResource resource R { identifiers: {id: String} }`, "smithy/pointer", "JSON pointer must start with '/': x", func(s *Settings) {
-			s.JSONAdd = map[ID][]document.Member{"a#R": {{Key: "x", Value: stringValue("v")}}}
+			s.JSONAdd = map[ID][]document.Member{"a#R": {{Key: "x", Value: document.NewString("v")}}}
 		}},
 	}
 	for _, test := range tests {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // buildDefinition turns a definition into a shape: elided targets found, mixins
@@ -102,7 +104,7 @@ func (l *loader) settleMembers(d *definition) ([]*Shape, bool) {
 			continue
 		}
 		if s.Type == Enum && findTrait(m.own, traitEnumValue) == nil {
-			m.own = append(m.own, &Trait{ID: traitEnumValue, Value: stringValue(m.Name()), At: m.At})
+			m.own = append(m.own, &Trait{ID: traitEnumValue, Value: document.NewString(m.Name()), At: m.At})
 		}
 		members = append(members, m)
 	}

@@ -55,7 +55,7 @@ operation Delete {
 	if events.hasErrors() {
 		t.Fatal(events)
 	}
-	settings := Settings{Service: "a#S", OrganizationName: "Acme", SchemaDocumentExtensions: object(document.Member{Key: "replacementStrategy", Value: stringValue("create_then_delete")})}
+	settings := Settings{Service: "a#S", OrganizationName: "Acme", SchemaDocumentExtensions: document.NewObject(document.Member{Key: "replacementStrategy", Value: document.NewString("create_then_delete")})}
 	exact := convertOne(t, m, settings).Schema
 	settings.Modern = true
 	modern := convertOne(t, m, settings).Schema

@@ -92,7 +92,7 @@ func (v *valueCheck) value(s *Shape, n *document.Value, context string, via *Sha
 	case t == Map:
 		if v.want(s, n, document.Object, context) {
 			for _, m := range n.Members {
-				v.value(s.Member("key"), stringValue(m.Key), context+"."+m.Key+" (map-key)", nil, depth+1)
+				v.value(s.Member("key"), document.NewString(m.Key), context+"."+m.Key+" (map-key)", nil, depth+1)
 				v.value(s.Member("value"), m.Value, context+"."+m.Key, nil, depth+1)
 			}
 		}

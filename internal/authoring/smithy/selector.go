@@ -509,7 +509,7 @@ func nodeProperty(v *document.Value, key string) attribute {
 			return lengthAttribute(len(v.Members))
 		case "(keys)":
 			for _, m := range v.Members {
-				out.items = append(out.items, node(stringValue(m.Key)))
+				out.items = append(out.items, node(document.NewString(m.Key)))
 			}
 			return out
 		case "(values)":

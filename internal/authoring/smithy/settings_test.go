@@ -172,8 +172,8 @@ func TestConversionFaults(t *testing.T) {
 		{Settings{Service: "a#Nothing", OrganizationName: "A"}, "smithy/service"},
 		{Settings{Service: "a#R", OrganizationName: "A"}, "smithy/service"},
 		{Settings{Service: "a#S"}, "smithy/setting"},
-		{Settings{Service: "a#S", OrganizationName: "A", JSONAdd: map[ID][]document.Member{"a#R": {{Key: "x", Value: stringValue("")}}}}, "smithy/pointer"},
-		{Settings{Service: "a#S", OrganizationName: "A", JSONAdd: map[ID][]document.Member{"a#R": {{Key: "", Value: stringValue("")}}}}, "smithy/pointer"},
+		{Settings{Service: "a#S", OrganizationName: "A", JSONAdd: map[ID][]document.Member{"a#R": {{Key: "x", Value: document.NewString("")}}}}, "smithy/pointer"},
+		{Settings{Service: "a#S", OrganizationName: "A", JSONAdd: map[ID][]document.Member{"a#R": {{Key: "", Value: document.NewString("")}}}}, "smithy/pointer"},
 	}
 	for _, test := range tests {
 		out, problems := Convert(m, test.settings)

@@ -264,7 +264,7 @@ func (c *check) checkExample(s *Shape, t *Trait, example *document.Value) {
 	}
 	input := example.Get("input")
 	if input == nil {
-		input = object()
+		input = document.NewObject()
 	}
 	values("input", c.m.Shape(s.Input), input)
 	switch {
@@ -281,7 +281,7 @@ func (c *check) checkExample(s *Shape, t *Trait, example *document.Value) {
 		}
 		content := failure.Get("content")
 		if content == nil {
-			content = object()
+			content = document.NewObject()
 		}
 		values("error", shape, content)
 	}

@@ -96,25 +96,6 @@ func article(word string) string {
 	return "a"
 }
 
-func stringValue(text string) *document.Value {
-	return &document.Value{Kind: document.String, Text: text}
-}
-
-func boolValue(b bool) *document.Value { return &document.Value{Kind: document.Bool, Bool: b} }
-
-func object(members ...document.Member) *document.Value {
-	return &document.Value{Kind: document.Object, Members: members}
-}
-
-// put sets a member of an object that is being built.
-func put(v *document.Value, key string, value *document.Value) {
-	if m := v.Member(key); m != nil {
-		m.Value = value
-		return
-	}
-	v.Members = append(v.Members, document.Member{Key: key, Value: value})
-}
-
 // textOf is the text of a string member, "" if it is absent or no string.
 func textOf(v *document.Value, key string) string {
 	if s := v.Get(key); s != nil && s.Kind == document.String {

@@ -10,11 +10,11 @@ import (
 // AST is the model as JSON AST of version 2.0: shapes sorted by ID, mixins kept apart,
 // the shapes of this package left out. What version 1.0 implied is written out.
 func AST(m *Model) *document.Value {
-	root := object(document.Member{Key: "smithy", Value: stringValue("2.0")})
+	root := document.NewObject(document.Member{Key: "smithy", Value: document.NewString("2.0")})
 	if len(m.Metadata) > 0 {
-		put(root, "metadata", sortedKeys(object(m.Metadata...)))
+		root.Set("metadata", sortedKeys(document.NewObject(m.Metadata...)))
 	}
-	shapes := object()
+	shapes := document.NewObject()
 	for _, s := range m.roots {
 		put := func(id ID, v *document.Value) {
 			shapes.Members = append(shapes.Members, document.Member{Key: string(id), Value: v})
@@ -22,13 +22,13 @@ func AST(m *Model) *document.Value {
 		put(s.ID, astShape(s))
 		for _, member := range s.Members {
 			if len(member.inMixins) > 0 && len(member.own) > 0 {
-				apply := object(document.Member{Key: "type", Value: stringValue("apply")})
+				apply := document.NewObject(document.Member{Key: "type", Value: document.NewString("apply")})
 				put(member.ID, addTraits(apply, member.own))
 			}
 		}
 	}
 	sortMembers(shapes)
-	put(root, "shapes", shapes)
+	root.Set("shapes", shapes)
 	return root
 }
 
@@ -52,7 +52,7 @@ func sortedKeys(v *document.Value) *document.Value {
 // addTraits adds traits, but for the box of version 1.0: version 2.0 says the same by the
 // absence of a default.
 func addTraits(v *document.Value, traits []*Trait) *document.Value {
-	list := object()
+	list := document.NewObject()
 	for _, t := range traits {
 		if t.ID != traitBox {
 			list.Members = append(list.Members, document.Member{Key: string(t.ID), Value: t.Value})
@@ -62,12 +62,12 @@ func addTraits(v *document.Value, traits []*Trait) *document.Value {
 		return v
 	}
 	sortMembers(list)
-	put(v, "traits", list)
+	v.Set("traits", list)
 	return v
 }
 
 func astReference(id ID) *document.Value {
-	return object(document.Member{Key: "target", Value: stringValue(string(id))})
+	return document.NewObject(document.Member{Key: "target", Value: document.NewString(string(id))})
 }
 
 func astReferences(ids []ID) *document.Value {
@@ -89,31 +89,31 @@ func astShape(s *Shape) *document.Value {
 	if kind == Set {
 		kind = List
 		if findTrait(traits, traitUniqueItems) == nil {
-			traits = append(slices.Clone(traits), &Trait{ID: traitUniqueItems, Value: object(), At: s.At})
+			traits = append(slices.Clone(traits), &Trait{ID: traitUniqueItems, Value: document.NewObject(), At: s.At})
 		}
 	}
-	v := object(document.Member{Key: "type", Value: stringValue(string(kind))})
+	v := document.NewObject(document.Member{Key: "type", Value: document.NewString(string(kind))})
 	if len(s.Mixins) > 0 {
-		put(v, "mixins", astReferences(s.Mixins))
+		v.Set("mixins", astReferences(s.Mixins))
 	}
 	switch {
 	case kind == List || kind == Map:
 		for _, member := range s.Members {
 			if len(member.inMixins) == 0 {
-				put(v, member.Name(), astMember(member))
+				v.Set(member.Name(), astMember(member))
 			}
 		}
 	case kind == Structure || kind == Union || kind == Enum || kind == IntEnum:
-		members := object()
+		members := document.NewObject()
 		for _, member := range s.Members {
 			if len(member.inMixins) == 0 {
 				members.Members = append(members.Members, document.Member{Key: member.Name(), Value: astMember(member)})
 			}
 		}
-		put(v, "members", members)
+		v.Set("members", members)
 	case kind == Operation:
-		put(v, "input", astReference(s.Input))
-		put(v, "output", astReference(s.Output))
+		v.Set("input", astReference(s.Input))
+		v.Set("output", astReference(s.Output))
 		astList(v, "errors", own.Errors)
 	case kind == Resource:
 		astResource(v, own)
@@ -134,18 +134,18 @@ func astList(v *document.Value, key string, ids []ID) {
 	}
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, compareIDs)
-	put(v, key, astReferences(slices.Compact(sorted)))
+	v.Set(key, astReferences(slices.Compact(sorted)))
 }
 
 func astNamed(v *document.Value, key string, list []Named) {
 	if len(list) == 0 {
 		return
 	}
-	entries := object()
+	entries := document.NewObject()
 	for _, n := range list {
-		put(entries, n.Name, astReference(n.Target))
+		entries.Set(n.Name, astReference(n.Target))
 	}
-	put(v, key, entries)
+	v.Set(key, entries)
 }
 
 func astResource(v *document.Value, s *Shape) {
@@ -153,7 +153,7 @@ func astResource(v *document.Value, s *Shape) {
 	astNamed(v, "properties", s.Properties)
 	for _, l := range s.lifecycle() {
 		if *l.id != "" {
-			put(v, l.name, astReference(*l.id))
+			v.Set(l.name, astReference(*l.id))
 		}
 	}
 	astList(v, "operations", s.Operations)
@@ -163,16 +163,16 @@ func astResource(v *document.Value, s *Shape) {
 
 func astService(v *document.Value, s *Shape) {
 	if strings.TrimSpace(s.Version) != "" {
-		put(v, "version", stringValue(s.Version))
+		v.Set("version", document.NewString(s.Version))
 	}
 	astList(v, "operations", s.Operations)
 	astList(v, "resources", s.Resources)
 	astList(v, "errors", s.Errors)
 	if len(s.Rename) > 0 {
-		rename := object()
+		rename := document.NewObject()
 		for _, r := range s.Rename {
-			put(rename, string(r.Target), stringValue(r.Name))
+			rename.Set(string(r.Target), document.NewString(r.Name))
 		}
-		put(v, "rename", rename)
+		v.Set("rename", rename)
 	}
 }

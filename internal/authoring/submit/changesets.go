@@ -18,6 +18,7 @@ type ChangeSet struct {
 	Status      types.ChangeSetStatus
 	Reason      string
 	Changes     []types.Change
+	Parameters  []types.Parameter
 }
 
 // Empty reports whether the change set failed because there is nothing to change.
@@ -68,7 +69,7 @@ func (r *Remote) ReadChangeSet(ctx context.Context, id string) (*ChangeSet, erro
 		if err != nil {
 			return nil, nil, err
 		}
-		found.StackID, found.Status, found.Reason = aws.ToString(out.StackId), out.Status, aws.ToString(out.StatusReason)
+		found.StackID, found.Status, found.Reason, found.Parameters = aws.ToString(out.StackId), out.Status, aws.ToString(out.StatusReason), out.Parameters
 		return out.Changes, out.NextToken, nil
 	})
 	for change, err := range changes {

@@ -193,7 +193,7 @@ func (r *run) hookModel(point invoke.Action, target HookTarget, invalid bool) (m
 		for _, kind := range kinds {
 			if targets := r.inputs.Hook[kind]; targets != nil {
 				if model, ok := targets[target.Name].(map[string]any); ok {
-					return cloneModel(model), nil
+					return schema.Clone(model), nil
 				}
 				return nil, fmt.Errorf("inputs_%d_%s.json has no model of %s, a target of the hook", r.inputs.Number, kind, target.Name)
 			}
@@ -248,7 +248,7 @@ func targetModel(g *sample.Generator, point invoke.Action, target HookTarget) (m
 	}
 	updated, err := g.Update(first)
 	if err != nil { // none of it can be changed
-		updated = cloneModel(first)
+		updated = schema.Clone(first)
 	}
 	return map[string]any{"resourceProperties": updated, "previousResourceProperties": first}, nil
 }

@@ -141,7 +141,7 @@ func (r *run) replayed(kind string) map[string]any {
 		n += len(r.made)
 	}
 	if n < len(r.replay) && r.replay[n].Kind == kind {
-		return cloneModel(r.replay[n].Model)
+		return schema.Clone(r.replay[n].Model)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (r *run) draw() (map[string]any, error) {
 			return nil, err
 		}
 	}
-	r.drawn = append(r.drawn, Draw{DrawCreate, cloneModel(model)})
+	r.drawn = append(r.drawn, Draw{DrawCreate, schema.Clone(model)})
 	return model, nil
 }
 
@@ -173,8 +173,8 @@ func (r *run) drawUpdate(created map[string]any) map[string]any {
 			}
 		}
 	}
-	r.drawn = append(r.drawn, Draw{DrawUpdate, cloneModel(changes)})
-	out := cloneModel(created)
+	r.drawn = append(r.drawn, Draw{DrawUpdate, schema.Clone(changes)})
+	out := schema.Clone(created)
 	maps.Copy(out, changes)
 	return out
 }
@@ -188,7 +188,7 @@ const invalidTries = 20
 // libraries read "5" as 5, so that neither counts as invalid.
 func (r *run) invalidInput() (map[string]any, error) {
 	if r.inputs.Invalid != nil {
-		return cloneModel(r.inputs.Invalid), nil
+		return schema.Clone(r.inputs.Invalid), nil
 	}
 	model := r.replayed(DrawInvalid)
 	source := r.source()
@@ -206,7 +206,7 @@ func (r *run) invalidInput() (map[string]any, error) {
 	if model == nil {
 		return nil, skipped("No invalid input can be made from the schema. Skipping test.")
 	}
-	r.drawn = append(r.drawn, Draw{DrawInvalid, cloneModel(model)})
+	r.drawn = append(r.drawn, Draw{DrawInvalid, schema.Clone(model)})
 	return model, nil
 }
 
@@ -214,7 +214,7 @@ func (r *run) invalidInput() (map[string]any, error) {
 // identifiers, they are other ones.
 func (r *run) another(input map[string]any) (map[string]any, error) {
 	s := r.cfg.Schema
-	out := cloneModel(input)
+	out := schema.Clone(input)
 	changed := skipUnlessIdentifierIsChosen(s) != "" && len(s.AdditionalIdentifiers) == 0
 	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {
 		for _, path := range paths {

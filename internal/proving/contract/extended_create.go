@@ -219,7 +219,7 @@ func (r *run) sameAdditional(input map[string]any, paths []schema.Path) map[stri
 	if _, given := schema.Identifier(input, paths); !given || slices.ContainsFunc(paths, func(p schema.Path) bool { return s.IsReadOnly(p.Tokens) }) {
 		return nil
 	}
-	out := cloneModel(input)
+	out := schema.Clone(input)
 	kept := func(p schema.Path) bool {
 		return slices.ContainsFunc(paths, func(q schema.Path) bool { return slices.Equal(p.Tokens, q.Tokens) })
 	}

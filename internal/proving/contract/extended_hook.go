@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/proving/sample"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
@@ -108,7 +109,7 @@ func sampler(target HookTarget, seed uint64, point invoke.Action, profile sample
 
 // hookVerdict is the status of the hook's answer with the code of a failure.
 func (r *run) hookVerdict(ctx context.Context, point invoke.Action, target string, model map[string]any) (string, error) {
-	event, err := r.operateHook(ctx, point, target, cloneModel(model))
+	event, err := r.operateHook(ctx, point, target, schema.Clone(model))
 	if err != nil {
 		return "", err
 	}

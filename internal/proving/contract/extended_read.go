@@ -223,7 +223,7 @@ func (r *run) varied(input map[string]any) []map[string]any {
 		if _, text := input[key].(string); !text || s.IsReadOnly(at) {
 			continue
 		}
-		candidate := cloneModel(input)
+		candidate := schema.Clone(input)
 		if candidate[key] = r.otherValue(at, input[key]); candidate[key] == nil || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(input, schema.CheckConfig{})) {
 			continue
 		}

@@ -32,7 +32,7 @@ func (r *run) change(ctx context.Context, update map[string]any, req invoke.Requ
 // again is an update request with the current properties of the shared resource.
 func (r *run) again() map[string]any {
 	s := r.cfg.Schema
-	out := cloneModel(r.shared.input)
+	out := schema.Clone(r.shared.input)
 	for key, value := range r.shared.model {
 		if _, given := out[key]; !given && s.IsReadOnly(document.Pointer{key}) {
 			out[key] = value

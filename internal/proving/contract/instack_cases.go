@@ -120,7 +120,7 @@ func (r *stackRun) withoutStackTags(model map[string]any) map[string]any {
 	added := func(key string) bool {
 		return strings.HasPrefix(key, "aws:") || r.live != nil && r.live.tags[key] != ""
 	}
-	out := cloneModel(model)
+	out := schema.Clone(model)
 	switch tags := out[at[0]].(type) {
 	case []any:
 		out[at[0]] = slices.DeleteFunc(slices.Clone(tags), func(item any) bool {

@@ -139,7 +139,7 @@ func (o *fakeOperation) delete(ctx context.Context, id string) bool {
 
 func (o *fakeOperation) update(ctx context.Context, properties, previous map[string]any, tags, before map[string]string) (id string, ok bool) {
 	o.event(o.stack.id, "UPDATE_IN_PROGRESS", "")
-	desired := cloneModel(properties)
+	desired := schema.Clone(properties)
 	for key, value := range o.cloud.byIdentifier(o.stack.id) {
 		desired[key] = value
 	}
@@ -427,7 +427,7 @@ func (f *fakeCloud) Change(ctx context.Context, identifier string, properties ma
 	if err != nil {
 		return err
 	}
-	next := cloneModel(now)
+	next := schema.Clone(now)
 	maps.Copy(next, properties)
 	event, err := f.call(ctx, invoke.Request{Action: invoke.Update, Model: next, Previous: now}, nil)
 	return refusedBy(event, err)

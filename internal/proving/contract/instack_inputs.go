@@ -18,7 +18,7 @@ func (r *stackRun) makeInputs() error {
 	var create, update map[string]any
 	switch overrides := r.cfg.Inputs.Overrides; {
 	case r.inputs.Number > 0:
-		create, update = cloneModel(r.inputs.Create), r.inputs.Update
+		create, update = schema.Clone(r.inputs.Create), r.inputs.Update
 		if update == nil {
 			r.noUpdate = skipped(fmt.Sprintf("inputs/inputs_%d_update.json is missing. Skipping test.", r.inputs.Number))
 		}
@@ -38,7 +38,7 @@ func (r *stackRun) makeInputs() error {
 	}
 	r.created = r.properties(create)
 	if update != nil {
-		r.updated = r.properties(cloneModel(update))
+		r.updated = r.properties(schema.Clone(update))
 		r.noUpdate = r.keepCreateOnly(r.updated)
 	}
 	r.replaced, r.noReplacement = r.replacement()
@@ -98,10 +98,10 @@ func (r *stackRun) inPlace() error {
 // those of the input for the test stack_replace, or others in the place of create-only ones.
 func (r *stackRun) replacement() (map[string]any, error) {
 	if own := r.inputs.Tests[stackReplaceName][DrawCreate]; own != nil {
-		return r.properties(cloneModel(own)), nil
+		return r.properties(schema.Clone(own)), nil
 	}
 	s := r.cfg.Schema
-	out := cloneModel(r.created)
+	out := schema.Clone(r.created)
 	chosen := false
 	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {
 		for _, path := range paths {
@@ -144,7 +144,7 @@ func (r *stackRun) putOther(model map[string]any, at document.Pointer) bool {
 		if other == nil || fmt.Sprint(was) == fmt.Sprint(other) {
 			continue
 		}
-		trial := cloneModel(model)
+		trial := schema.Clone(model)
 		invoke.Put(trial, at, other)
 		if len(s.Check(trial, schema.CheckConfig{})) > faults {
 			continue

@@ -339,7 +339,7 @@ func TestJudge(t *testing.T) {
 func TestReplacementInput(t *testing.T) {
 	k := kindsOfService[0]
 	inputs := stackInputs(k)
-	own := cloneModel(inputs.Sets[0].Create)
+	own := schema.Clone(inputs.Sets[0].Create)
 	own["Series"], own["Title"] = "YEARLY", "chosen"
 	inputs.Sets[0].Tests = map[string]map[string]map[string]any{stackReplaceName: {DrawCreate: own}}
 	cloud := newFakeCloud(t, newService(t, k, ""))

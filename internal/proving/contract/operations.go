@@ -354,7 +354,7 @@ func (r *run) generated() bool { return r.inputs.Number == 0 }
 // createInput is a model to create.
 func (r *run) createInput() (map[string]any, error) {
 	if !r.generated() {
-		return cloneModel(r.inputs.Create), nil
+		return schema.Clone(r.inputs.Create), nil
 	}
 	model, err := r.draw()
 	if err != nil {
@@ -381,7 +381,7 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 	if r.inputs.Update == nil {
 		return nil, fmt.Errorf("inputs/inputs_%d_update.json is missing; the tests of the update handler need it", r.inputs.Number)
 	}
-	out := cloneModel(r.inputs.Update)
+	out := schema.Clone(r.inputs.Update)
 	for _, path := range s.PrimaryIdentifier {
 		value, given := schema.Identifier(out, []schema.Path{path})
 		was, known := schema.Identifier(created, []schema.Path{path})
@@ -411,9 +411,4 @@ func (r *run) updateInput(created map[string]any) (map[string]any, error) {
 		}
 	}
 	return out, nil
-}
-
-func cloneModel(model map[string]any) map[string]any {
-	out, _ := schema.Without(model, nil).(map[string]any)
-	return out
 }

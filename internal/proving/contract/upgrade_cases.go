@@ -204,7 +204,7 @@ const maxLeft = 200
 
 // least is a model without everything that the old schema does not require.
 func (u *upgradeRun) least(model map[string]any) map[string]any {
-	out := cloneModel(model)
+	out := schema.Clone(model)
 	s, tries := u.up.Old, 0
 	faults := len(s.Check(out, schema.CheckConfig{}))
 	var reduce func(value any)
@@ -416,7 +416,7 @@ func (u *upgradeRun) singleChanges(ctx context.Context) (steps []map[string]any,
 	}
 	for _, property := range u.up.Old.Properties() {
 		key := property.Key
-		next := cloneModel(u.live.properties)
+		next := schema.Clone(u.live.properties)
 		if u.fixed(key) || len(steps) == maxChanged || !u.putDisputed(next, []string{key}) && !u.putOther(next, []string{key}) {
 			continue
 		}
@@ -448,7 +448,7 @@ func (u *upgradeRun) putDisputed(model map[string]any, at document.Pointer) bool
 		if other == nil {
 			continue
 		}
-		trial := cloneModel(model)
+		trial := schema.Clone(model)
 		invoke.Put(trial, at, other)
 		if len(u.up.Old.Check(trial, schema.CheckConfig{})) <= old && len(u.up.Schema.Check(trial, schema.CheckConfig{})) > new {
 			invoke.Put(model, at, other)

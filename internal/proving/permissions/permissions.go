@@ -9,6 +9,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
+	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
 // A Kind is what is done with a resource.
@@ -186,7 +187,7 @@ func (c *computer) change(of *Change) error {
 		own(s)
 		return nil
 	}
-	if of.Type == "AWS::CloudFormation::CustomResource" || strings.HasPrefix(of.Type, "Custom::") {
+	if customresource.IsType(of.Type) {
 		s.customResource()
 		s.references()
 		return nil
@@ -202,7 +203,7 @@ func (c *computer) change(of *Change) error {
 	if s.typ.Role {
 		s.identity = of.Type
 	}
-	s.own = service0(s.typ.Schema)
+	s.own = mainService(s.typ.Schema)
 	s.findRoles()
 	s.handlers()
 	if of.Kind.makes() {
@@ -217,8 +218,8 @@ func (c *computer) change(of *Change) error {
 	return nil
 }
 
-// service0 is the service that a type is of: most actions of its handlers are.
-func service0(s *schema.Schema) string {
+// mainService is the service that a type is of: most actions of its handlers are.
+func mainService(s *schema.Schema) string {
 	count := map[string]int{}
 	for _, h := range s.Handlers {
 		for _, p := range h.Permissions {

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	control "github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -165,8 +167,8 @@ func (d *deployed) readModels(ctx context.Context, config *Config) error {
 		}
 	}
 	var mu sync.Mutex
-	var group sync.WaitGroup
-	slots := make(chan struct{}, readers)
+	var group errgroup.Group
+	group.SetLimit(readers)
 	for _, r := range d.resources {
 		if r.Type == "AWS::CloudFormation::Stack" {
 			nested, err := config.Remote.Stack(ctx, r.PhysicalID)
@@ -179,9 +181,7 @@ func (d *deployed) readModels(ctx context.Context, config *Config) error {
 		if ownType(r.Type) || d.schemas[r.Type] == nil || d.schemas[r.Type].Handler("read") == nil {
 			continue
 		}
-		group.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		group.Go(func() error {
 			out, err := config.Remote.Resource(ctx, r.Type, r.PhysicalID)
 			mu.Lock()
 			defer mu.Unlock()
@@ -191,10 +191,10 @@ func (d *deployed) readModels(ctx context.Context, config *Config) error {
 			if err != nil && ctx.Err() == nil {
 				d.remark("%s (%s) could not be read, so its attributes are made up: %s", r.LogicalID, r.Type, submit.Explain(err).Code)
 			}
+			return nil
 		})
 	}
-	group.Wait()
-	return ctx.Err()
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 func outputsOf(stack *types.Stack) map[string]any {

@@ -7,7 +7,7 @@
 // What must stay true:
 //
 //   - Requests to the place of the stack only read. The functions that make them are in deployed.go.
-//   - Values of secrets are in no report: NoEcho parameters and dynamic references are placeholders before anything is
+//   - Values of secrets are in no report: NoEcho parameters and dynamic references have made-up values before anything is
 //     stored, and reports have the names of properties and resources, no values of them.
 //   - Live models are in a folder of this user that ends with the run.
 //   - A run ends: the number of runs, their time and the number of resources are bounded.

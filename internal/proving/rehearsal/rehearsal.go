@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
@@ -213,7 +214,7 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	}
 	r.Pending, r.Status, r.Reason = true, string(base.status), ""
 	if !succeeded(base.status) {
-		r.Reason = firstFailure(base.events, &types.Stack{StackStatusReason: &base.reason})
+		r.Reason = firstFailure(base.events, base.reason)
 	}
 	for _, change := range base.changes {
 		if of := change.ResourceChange; of != nil {
@@ -439,55 +440,35 @@ func (s *sweep) add(t *trial) {
 	}
 }
 
-// run runs the trials from one on.
+// run runs the trials from one on. The first error ends it.
 func (s *sweep) run(ctx context.Context, from int) error {
-	return s.parallel(ctx, len(s.trials)-from, func(ctx context.Context, i int) error {
-		t := s.trials[from+i]
-		out, err := rehearse(ctx, s.Config, s.deployed, s.exists, t.forward, t.backward, false)
-		if err != nil {
-			return err
-		}
-		t.fill(out, aws.ToString(s.deployed.stack.StackName))
-		if from+i == s.last {
-			s.undone = out
-		}
-		return nil
-	}, func() {
-		s.done++
-		if s.Progress != nil {
-			s.Progress(s.done, len(s.trials))
-		}
-	})
-}
-
-// parallel calls a function for 0 to n-1, and another one after each. The first error ends it.
-func (c *Config) parallel(ctx context.Context, n int, f func(context.Context, int) error, after func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, s.Parallel))
 	var mu sync.Mutex
-	slots := make(chan struct{}, max(1, c.Parallel))
-	for i := range n {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			if err := f(ctx, i); err != nil {
-				if ctx.Err() != nil {
-					err = context.Cause(ctx)
-				}
-				cancel(err)
-				return
+	for i := from; i < len(s.trials) && within.Err() == nil; i++ {
+		group.Go(func() error {
+			t := s.trials[i]
+			out, err := rehearse(within, s.Config, s.deployed, s.exists, t.forward, t.backward, false)
+			if err != nil {
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			after()
+			t.fill(out, aws.ToString(s.deployed.stack.StackName))
+			if i == s.last {
+				s.undone = out
+			}
+			if s.done++; s.Progress != nil {
+				s.Progress(s.done, len(s.trials))
+			}
+			return nil
 		})
 	}
-	group.Wait()
-	return context.Cause(ctx)
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // fill notes what a run did.

@@ -426,7 +426,7 @@ func TestReport(t *testing.T) {
 	p.deploy(account, "user", `{"Resources": {"U": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": {"Fn::ImportValue": "mine"}}}}}`, false)
 	text := func(r *Report) string { return written(t, r) }
 
-	// The same again is no change; another secret is one, and no pattern is checked on its placeholder.
+	// The same again is no change; another secret is one, and no pattern is checked on its made-up value.
 	if r := p.rehearse(account, stack, before, nil); r.Pending || !strings.Contains(text(r), "there is nothing to change") {
 		t.Errorf("%+v", r)
 	}

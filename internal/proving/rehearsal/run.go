@@ -19,6 +19,8 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/running/inprocess"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -54,7 +56,7 @@ func rehearse(ctx context.Context, config *Config, d *deployed, exists map[strin
 	r := &run{config: config, name: aws.ToString(d.stack.StackName)}
 	r.world = &world{deployed: d, stack: r.name, exists: exists, things: map[string]*thing{}, seen: map[string]int{}, forward: forward, backward: backward, uses: map[string][]string{}}
 	for _, of := range []*source{d.template, config.next} {
-		for id, names := range of.attributes() {
+		for id, names := range of.uses {
 			r.world.uses[id] = append(r.world.uses[id], names...)
 		}
 	}
@@ -98,24 +100,14 @@ func (r *run) open(ctx context.Context) error {
 	parts := strings.Split(aws.ToString(d.stack.StackId), ":")
 	server.Dir, server.Account, server.Region, server.TimeScale, server.Around = r.dir, d.account, parts[3], 1000, r.world.around
 	server.Simulate = append(slices.Sorted(maps.Keys(d.schemas)), nestedType) // in full, before the services of the server
-	listening, err := local.Listen(ctx, server)
+	own, err := inprocess.Start(ctx, server, submit.Config{
+		Getenv: r.config.Getenv, Now: r.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
+	}, r.config.Logger)
 	if err != nil {
 		return err
 	}
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() { served <- listening.Serve(serving) }()
-	r.stop = func() {
-		end()
-		if err := <-served; err != nil {
-			r.config.Logger.Debug("the CloudFormation of a rehearsal has stopped", "error", err)
-		}
-	}
-	r.remote, err = submit.Open(ctx, submit.Config{
-		Region: server.Region, Endpoint: listening.URL(), Key: aws.Credentials{AccessKeyID: d.account, SecretAccessKey: "rehearsal"},
-		Getenv: r.config.Getenv, Now: r.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
-	})
-	return err
+	r.remote, r.stop = own.Remote, own.Stop
+	return nil
 }
 
 func (r *run) close() {
@@ -165,7 +157,7 @@ func (r *run) rebuild(ctx context.Context) error {
 		return fmt.Errorf("rebuild the deployed stack: %w", err)
 	}
 	if stack.StackStatus != types.StackStatusCreateComplete {
-		return fmt.Errorf("rebuild the deployed stack: %s", firstFailure(events, stack))
+		return fmt.Errorf("rebuild the deployed stack: %s", firstFailure(events, aws.ToString(stack.StackStatusReason)))
 	}
 	for _, importer := range slices.Sorted(maps.Keys(d.importers)) {
 		outputs := map[string]any{}
@@ -185,18 +177,16 @@ func (r *run) rebuild(ctx context.Context) error {
 // capabilities are all: which ones the update needs is not what a rehearsal is about.
 var capabilities = []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand}
 
-// firstFailure is the reason of the first resource that failed, or of the rollback.
-func firstFailure(events []types.StackEvent, stack *types.Stack) string {
-	for _, e := range events {
-		reason := aws.ToString(e.ResourceStatusReason)
-		switch {
-		case strings.HasSuffix(string(e.ResourceStatus), "_FAILED") && reason != "":
-			return aws.ToString(e.LogicalResourceId) + ": " + reason
-		case e.ResourceStatus == types.ResourceStatusUpdateRollbackInProgress && reason != "" && aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId):
-			return reason
-		}
+// firstFailure is why an operation failed, according to its events; reason is what the stack says.
+func firstFailure(events []types.StackEvent, reason string) string {
+	switch cause := stackview.FindRootCause(events); {
+	case cause == nil:
+		return reason
+	case cause.ResourceType == "AWS::CloudFormation::Stack" && cause.Nested == "":
+		return cause.Message
+	default:
+		return cause.LogicalID + ": " + cause.Message
 	}
-	return aws.ToString(stack.StackStatusReason)
 }
 
 // support makes another stack, with outputs.
@@ -207,7 +197,7 @@ func (r *run) support(ctx context.Context, name string, outputs map[string]any) 
 	}
 	stack, events, err := r.follow(ctx, name, "")
 	if err == nil && stack.StackStatus != types.StackStatusCreateComplete {
-		err = errors.New(firstFailure(events, stack))
+		err = errors.New(firstFailure(events, aws.ToString(stack.StackStatusReason)))
 	}
 	if err != nil {
 		return fmt.Errorf("rebuild the exports of other stacks: %w", err)
@@ -217,11 +207,10 @@ func (r *run) support(ctx context.Context, name string, outputs map[string]any) 
 
 // offer puts a template into a request, or into a bucket if it is too large for that.
 func (r *run) offer(ctx context.Context, s *source) (body, url *string, err error) {
-	text := s.body()
-	if len(text) <= template.MaxBody {
-		return &text, nil, nil
+	if len(s.body) <= template.MaxBody {
+		return &s.body, nil, nil
 	}
-	at, err := r.remote.UploadTemplate(ctx, "", []byte(text))
+	at, err := r.remote.UploadTemplate(ctx, "", []byte(s.body))
 	return nil, &at, err
 }
 
@@ -240,8 +229,8 @@ func (r *run) follow(ctx context.Context, name, after string) (*types.Stack, []t
 	return stack, events, err
 }
 
-// placeholder is the value of a secret parameter: one for what the stack has, another one for a new value.
-func placeholder(p *template.Parameter, changed bool) string {
+// madeUp is the value of a secret parameter: one for what the stack has, another one for a new value.
+func madeUp(p *template.Parameter, changed bool) string {
 	switch {
 	case p.Type == "Number" && changed:
 		return "1000002"
@@ -266,7 +255,7 @@ func (r *run) before() (out []types.Parameter) {
 			value = *p.ResolvedValue
 		}
 		if declared.NoEcho {
-			value = placeholder(declared, false)
+			value = madeUp(declared, false)
 		}
 		out = append(out, types.Parameter{ParameterKey: p.ParameterKey, ParameterValue: &value})
 	}
@@ -284,7 +273,7 @@ func (r *run) after() (out []types.Parameter) {
 		p := types.Parameter{ParameterKey: aws.String(declared.Name)}
 		switch {
 		case given >= 0 && declared.NoEcho:
-			p.ParameterValue = aws.String(placeholder(declared, true))
+			p.ParameterValue = aws.String(madeUp(declared, true))
 		case given >= 0 && r.config.next.stored[declared.Name]:
 			p.ParameterValue = aws.String("rehearsed-" + declared.Name) // what is behind the name is not known
 			if has >= 0 && aws.ToString(d.stack.Parameters[has].ParameterValue) == aws.ToString(r.config.Parameters[given].ParameterValue) {

@@ -20,11 +20,12 @@ const nestedType = "Formwork::Rehearsal::Stack"
 // A source is a template as it is rehearsed.
 type source struct {
 	name   string
-	bytes  int // of the template as it is
-	root   map[string]any
-	parsed *template.Template // of what is deployed in the rehearsal
-	stored map[string]bool    // parameters that name parameters of Systems Manager
-	notes  []string           // what is otherwise than in the template
+	bytes  int    // of the template as it is
+	body   string // of what is deployed in the rehearsal
+	parsed *template.Template
+	uses   map[string][]string // attributes of resources that the template uses, by logical ID
+	stored map[string]bool     // parameters that name parameters of Systems Manager
+	notes  []string            // what is otherwise than in the template
 }
 
 // dynamic is a dynamic reference in a text.
@@ -43,12 +44,13 @@ func parseSource(name string, body []byte) (*source, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not an object", name)
 	}
-	s := &source{name: name, bytes: len(body), root: root, stored: map[string]bool{}}
-	s.adapt()
+	s := &source{name: name, bytes: len(body), stored: map[string]bool{}, uses: map[string][]string{}}
+	s.adapt(root)
 	text, err := json.Marshal(root)
 	if err != nil {
 		return nil, err
 	}
+	s.body = string(text)
 	if s.parsed, err = template.Parse(name, text, template.ParseOptions{}); err != nil {
 		return nil, err
 	}
@@ -56,6 +58,9 @@ func parseSource(name string, body []byte) (*source, error) {
 		if transform != template.LanguageExtensions {
 			return nil, fmt.Errorf("%s uses the transform %s, which a rehearsal does not run: pass the processed template, such as that of a change set", name, transform)
 		}
+	}
+	for _, use := range s.parsed.AttributeUses() {
+		s.uses[use.LogicalID] = append(s.uses[use.LogicalID], use.Attribute)
 	}
 	return s, nil
 }
@@ -67,8 +72,8 @@ func (s *source) note(text string) {
 }
 
 // adapt replaces what needs the outside: secrets, nested stacks, signals.
-func (s *source) adapt() {
-	resources, _ := s.root["Resources"].(map[string]any)
+func (s *source) adapt(root map[string]any) {
+	resources, _ := root["Resources"].(map[string]any)
 	for id, value := range resources {
 		r, ok := value.(map[string]any)
 		if !ok {
@@ -90,7 +95,7 @@ func (s *source) adapt() {
 		}
 		resources[id] = s.conceal(r)
 	}
-	parameters, _ := s.root["Parameters"].(map[string]any)
+	parameters, _ := root["Parameters"].(map[string]any)
 	for name, value := range parameters {
 		p, ok := value.(map[string]any)
 		if !ok {
@@ -135,9 +140,6 @@ func (s *source) conceal(value any) any {
 	return value
 }
 
-// body is the template that is deployed in the rehearsal.
-func (s *source) body() string { return encoded(s.root) }
-
 func encoded(value any) string {
 	text, _ := json.Marshal(value) // of values that came from JSON or YAML
 	return string(text)
@@ -151,7 +153,7 @@ func looseNested(templates ...*source) string {
 			if r.Type != nestedType {
 				continue
 			}
-			for _, name := range t.attributes()[r.LogicalID] {
+			for _, name := range t.uses[r.LogicalID] {
 				if output, ok := strings.CutPrefix(name, "Outputs."); ok {
 					outputs[output] = map[string]any{"type": "string"}
 				}
@@ -189,18 +191,9 @@ func (s *source) types() []string {
 
 // ownType reports whether a type has no schema at the place of the stack.
 func ownType(name string) bool {
-	return customresource.IsType(name) || name == nestedType || strings.HasPrefix(name, "AWS::CloudFormation::") && slices.Contains([]string{
-		"AWS::CloudFormation::Stack", "AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitConditionHandle",
+	return customresource.IsType(name) || slices.Contains([]string{
+		nestedType, "AWS::CloudFormation::Stack", "AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitConditionHandle",
 	}, name)
-}
-
-// attributes are the attributes of resources that a template uses, by logical ID.
-func (s *source) attributes() map[string][]string {
-	out := map[string][]string{}
-	for _, use := range s.parsed.AttributeUses() {
-		out[use.LogicalID] = append(out[use.LogicalID], use.Attribute)
-	}
-	return out
 }
 
 // looseSchema accepts the properties that templates have for a type, and can change all of them.
@@ -214,7 +207,7 @@ func looseSchema(typeName string, templates ...*source) string {
 			for _, m := range r.Properties.Distinct() {
 				properties[m.Key] = map[string]any{}
 			}
-			for _, name := range t.attributes()[r.LogicalID] {
+			for _, name := range t.uses[r.LogicalID] {
 				name, _, _ = strings.Cut(name, ".")
 				if properties[name] == nil {
 					properties[name] = map[string]any{}

@@ -2,7 +2,6 @@ package rehearsal
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,7 +67,7 @@ func (w *world) around(ctx context.Context, of local.ResourceCall, next func(con
 	switch {
 	case of.Action == "READ":
 		if t := w.things[of.Type+"|"+of.Identifier]; t != nil {
-			return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: copied(t.model)}, nil
+			return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(t.model)}, nil
 		}
 		return failed("NotFound", "%s does not exist", of.Identifier), nil
 	case !w.seeded:
@@ -118,8 +117,8 @@ func (w *world) seed(ctx context.Context, of local.ResourceCall, next func(conte
 	if r == nil {
 		return failed("NotFound", "the deployed stack has no resource %s", of.LogicalID), nil
 	}
-	model := copied(r.model)
-	if model == nil {
+	model := schema.Clone(r.model)
+	if r.model == nil {
 		made, err := w.made(ctx, of, next)
 		if err != nil || made.Status != "SUCCESS" {
 			return made, err
@@ -128,7 +127,7 @@ func (w *world) seed(ctx context.Context, of local.ResourceCall, next func(conte
 	}
 	t := &thing{LogicalID: of.LogicalID, Type: of.Type, Identifier: r.PhysicalID, model: model, before: true}
 	w.things[t.key()] = t
-	return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: copied(model)}, nil
+	return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(model)}, nil
 }
 
 // made makes up a resource.
@@ -155,7 +154,7 @@ func (w *world) act(ctx context.Context, of local.ResourceCall, next func(contex
 		if err != nil || answer.Status != "SUCCESS" {
 			return answer, err
 		}
-		t := &thing{LogicalID: of.LogicalID, Type: of.Type, Identifier: answer.Identifier, model: copied(answer.Model)}
+		t := &thing{LogicalID: of.LogicalID, Type: of.Type, Identifier: answer.Identifier, model: schema.Clone(answer.Model)}
 		if other := w.taken(t); other != "" {
 			return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", of.Type, other), nil
 		}
@@ -166,20 +165,17 @@ func (w *world) act(ctx context.Context, of local.ResourceCall, next func(contex
 		if t == nil {
 			return failed("NotFound", "%s does not exist", of.Identifier), nil
 		}
-		model := copied(t.model)
-		if model == nil {
-			model = map[string]any{}
-		}
+		model := schema.Clone(t.model)
 		if !customresource.IsType(of.Type) {
 			for name := range of.Previous {
 				if _, kept := of.Desired[name]; !kept {
 					delete(model, name)
 				}
 			}
-			maps.Copy(model, copied(of.Desired))
+			maps.Copy(model, schema.Clone(of.Desired))
 		}
 		t.model = model
-		return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: copied(model)}, nil
+		return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(model)}, nil
 	case "DELETE":
 		t := w.things[key]
 		if t == nil {
@@ -242,22 +238,6 @@ func (w *world) left(has map[string]bool) (out []*thing) {
 		if !has[key] {
 			out = append(out, w.things[key])
 		}
-	}
-	return out
-}
-
-// copied is a model that nobody else changes.
-func copied(model map[string]any) map[string]any {
-	if model == nil {
-		return nil
-	}
-	data, err := json.Marshal(model)
-	if err != nil {
-		return nil
-	}
-	var out map[string]any
-	if decode(string(data), &out) != nil {
-		return nil
 	}
 	return out
 }

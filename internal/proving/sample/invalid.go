@@ -65,7 +65,7 @@ type breach struct {
 
 // apply returns a copy of the model with the violation.
 func (f breach) apply(b *breaker, try int) (map[string]any, bool) {
-	model := copyOf(any(b.model))
+	model := schema.Clone(any(b.model))
 	v, found := at(model, f.at)
 	if !found {
 		return nil, false
@@ -269,7 +269,7 @@ func (b *breaker) arrays(k *rules, at document.Pointer, list []any) {
 			if len(list) == 0 {
 				return nil, false
 			}
-			return append(list, copyOf(list[0])), true
+			return append(list, schema.Clone(list[0])), true
 		})
 	}
 }

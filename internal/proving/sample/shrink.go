@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
@@ -28,7 +29,7 @@ const (
 // model found when ctx ends. The model is not changed.
 func (g *Generator) Shrink(ctx context.Context, model map[string]any, stillFails func(map[string]any) bool) map[string]any {
 	s := &shrink{ctx: ctx, g: g, fails: stillFails, breaks: g.violations(model), asked: map[[sha256.Size]byte]bool{}}
-	s.best, s.size = copyOf(model).(map[string]any), sizeOf(model)
+	s.best, s.size = schema.Clone(model), sizeOf(model)
 	s.asked[s.size.sum()] = true
 	for !s.exhausted() {
 		before := s.size
@@ -98,7 +99,7 @@ func (s *shrink) try(candidate map[string]any) bool {
 		return false
 	}
 	s.calls++
-	if !s.fails(copyOf(candidate).(map[string]any)) {
+	if !s.fails(schema.Clone(candidate)) {
 		return false
 	}
 	s.best, s.size = candidate, n

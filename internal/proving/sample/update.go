@@ -25,7 +25,7 @@ const changeTries = 8
 //
 // The error is an *[Error]: nothing in the model can be changed.
 func (g *Generator) Update(created map[string]any) (map[string]any, error) {
-	u := &update{g: g, src: g.draw(), run: g.start(g.cfg.Profile), model: copyOf(created).(map[string]any)}
+	u := &update{g: g, src: g.draw(), run: g.start(g.cfg.Profile), model: schema.Clone(created)}
 	u.fixed = slices.Concat(g.schema.ReadOnly, g.schema.CreateOnly, g.schema.ConditionalCreateOnly, g.schema.PrimaryIdentifier)
 	for _, paths := range g.schema.AdditionalIdentifiers {
 		u.fixed = append(u.fixed, paths...)
@@ -224,25 +224,6 @@ func (u *update) keep(v, old any, at document.Pointer) any {
 		return v
 	}
 	return old
-}
-
-// copyOf copies a model; scalars are shared.
-func copyOf(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, value := range v {
-			out[key] = copyOf(value)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = copyOf(item)
-		}
-		return out
-	}
-	return v
 }
 
 // children are the tokens of what a value consists of, in order.

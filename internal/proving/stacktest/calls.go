@@ -3,7 +3,6 @@ package stacktest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -143,7 +142,7 @@ func (c *calls) record(of local.ResourceCall) *call {
 	}
 	made := &call{
 		Stack: of.StackName, LogicalID: of.LogicalID, Type: of.Type, Action: of.Action, Rollback: of.Rollback,
-		Desired: copied(of.Desired), Previous: copied(of.Previous), token: of.Token, identifier: of.Identifier,
+		Desired: schema.Clone(of.Desired), Previous: schema.Clone(of.Previous), token: of.Token, identifier: of.Identifier,
 	}
 	c.made = append(c.made, made)
 	return made
@@ -156,22 +155,6 @@ func (c *calls) writeOnly(typeName string, model map[string]any) (out []string) 
 			value, _ := at.Find(model)
 			out = append(out, customresource.Texts(value)...)
 		}
-	}
-	return out
-}
-
-// copied is a model that the provider does not change later.
-func copied(model map[string]any) map[string]any {
-	if model == nil {
-		return nil
-	}
-	data, err := json.Marshal(model)
-	if err != nil {
-		return model
-	}
-	var out map[string]any
-	if json.Unmarshal(data, &out) != nil {
-		return model
 	}
 	return out
 }
@@ -266,7 +249,7 @@ func (c *calls) functionAnswer(of local.ResourceCall) (local.ResourceAnswer, boo
 			return local.ResourceAnswer{Status: "SUCCESS"}, true
 		}
 		data, _ := f.Answer.Get("Data").Any().(map[string]any)
-		return local.ResourceAnswer{Status: "SUCCESS", Identifier: identifier, Model: map[string]any{"Data": copied(data)}}, true
+		return local.ResourceAnswer{Status: "SUCCESS", Identifier: identifier, Model: map[string]any{"Data": schema.Clone(data)}}, true
 	}
 	return local.ResourceAnswer{}, false
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
+	"github.com/formwork-dev/formwork/internal/running/inprocess"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -35,6 +36,7 @@ type cloud struct {
 	suite  *prepared
 	calls  *calls
 	remote *submit.Remote
+	key    aws.Credentials // of its requests
 	server local.ServerConfig
 	stop   func()
 	dir    string
@@ -82,30 +84,15 @@ func openCloud(ctx context.Context, config *Config, p *prepared, of *Case) (_ *c
 
 // start starts the server on its folder, at the address that it had before.
 func (c *cloud) start(ctx context.Context) error {
-	server, err := local.Listen(ctx, c.server)
+	own, err := inprocess.Start(ctx, c.server, submit.Config{
+		Getenv: c.config.Getenv, Now: c.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
+	}, c.config.Logger)
 	if err != nil {
 		return err
 	}
-	c.server.Address = strings.TrimPrefix(server.URL(), "http://")
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving) }()
-	c.stop = func() {
-		end()
-		if err := <-served; err != nil {
-			c.config.Logger.Debug("the CloudFormation of a test has stopped", "error", err)
-		}
-	}
-	c.remote, err = submit.Open(ctx, submit.Config{
-		Region: c.suite.suite.Region, Endpoint: server.URL(), Key: c.key(),
-		Getenv: c.config.Getenv, Now: c.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
-	})
-	return err
-}
-
-// key is what the requests of a case are signed with.
-func (c *cloud) key() aws.Credentials {
-	return aws.Credentials{AccessKeyID: c.suite.suite.Account, SecretAccessKey: "stack-test"}
+	c.server.Address = strings.TrimPrefix(own.URL, "http://")
+	c.remote, c.key, c.stop = own.Remote, own.Key, own.Stop
+	return nil
 }
 
 func (c *cloud) close() {

@@ -361,13 +361,10 @@ func (f *form) keyNames() (out []string) {
 
 // article is a kind in a sentence.
 func article(k document.Kind) string {
-	switch k {
-	case document.Null:
+	if k == document.Null {
 		return "empty"
-	case document.Array, document.Object:
-		return "an " + k.String()
 	}
-	return "a " + k.String()
+	return k.WithArticle()
 }
 
 func (r *reader) add(id string, at diag.Range, hint, format string, args ...any) {

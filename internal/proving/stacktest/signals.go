@@ -123,7 +123,7 @@ func (r *runner) call(ctx context.Context, step *Step, out *outcome) error {
 	suite := r.job.suite.suite
 	endpoint := lambda.Endpoint{
 		URL: r.cloud.remote.Endpoint, Sign: true, FunctionName: textOf(value), Region: suite.Region, Timeout: settleLimit, Now: r.cloud.config.Base.Now,
-		Credentials: credentials.StaticCredentialsProvider{Value: r.cloud.key()},
+		Credentials: credentials.StaticCredentialsProvider{Value: r.cloud.key},
 	}
 	result, err := endpoint.Invoke(ctx, payload)
 	if failed := (*lambda.FunctionError)(nil); errors.As(err, &failed) {

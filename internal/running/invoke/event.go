@@ -152,14 +152,10 @@ func parseReply(reply []byte) (doc *document.Value, reason string) {
 }
 
 func article(v *document.Value) string {
-	if v == nil || v.Kind == document.Null {
+	if v == nil {
 		return "null"
 	}
-	kind := v.Kind.String()
-	if strings.ContainsRune("aeiou", rune(kind[0])) {
-		return "an " + kind
-	}
-	return "a " + kind
+	return v.Kind.WithArticle()
 }
 
 func decodeEvent(doc *document.Value, action Action, s *schema.Schema, hide func(string) string) (*Event, error) {

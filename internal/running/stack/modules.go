@@ -8,7 +8,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/module"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
-	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/store"
 	"github.com/formwork-dev/formwork/internal/running/plan"
 	"github.com/formwork-dev/formwork/internal/services/awswire"
@@ -21,15 +20,8 @@ type callerModules struct {
 }
 
 // modules returns what expands the modules of a caller's templates.
-func (e *Engine) modules(caller awswire.Caller) template.Modules { return callerModules{e, caller} }
-
-// Expand implements [template.Modules].
-func (m callerModules) Expand(ctx context.Context, root *document.Value, budget *template.Budget) (*document.Value, error) {
-	expansion, err := module.Expand(ctx, root, m, budget)
-	if err != nil {
-		return nil, err
-	}
-	return expansion.Root, nil
+func (e *Engine) modules(caller awswire.Caller) template.Modules {
+	return &module.Expander{Fragments: callerModules{e, caller}}
 }
 
 // Fragment implements [module.Fragments].

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"strconv"
+
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+)
+
+// textOf is the text of a string member, "" if it is absent or not a string.
+func textOf(v *document.Value, key string) string {
+	if s := v.Get(key); s != nil && s.Kind == document.String {
+		return s.Text
+	}
+	return ""
+}
+
+// number is a number as an int, 0 if it is not one.
+func number(v *document.Value) int {
+	if n := optional(v); n != nil {
+		return *n
+	}
+	return 0
+}
+
+// optional is a whole number, or nil.
+func optional(v *document.Value) *int {
+	if v == nil || v.Kind != document.Number {
+		return nil
+	}
+	n, err := strconv.Atoi(v.Text)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// literal is a number as it is written, "" if v is not a number.
+func literal(v *document.Value) string {
+	if v == nil || v.Kind != document.Number {
+		return ""
+	}
+	return v.Text
+}
+
+// text is the text of a string, "" for another value.
+func text(v *document.Value) string {
+	if v == nil || v.Kind != document.String {
+		return ""
+	}
+	return v.Text
+}
+
+// isTrue reports whether a member is the boolean true.
+func isTrue(v *document.Value, key string) bool {
+	b := v.Get(key)
+	return b != nil && b.Kind == document.Bool && b.Bool
+}
