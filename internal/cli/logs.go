@@ -44,11 +44,11 @@ event is one line: {"time", "stream", "message"}.`,
 			}
 			q := submit.LogQuery{Groups: []string{group}, Since: c.Now().Add(-since), Follow: follow}
 			if group == "" {
-				var told bool
-				if q.Groups, told, err = r.LogGroupsOf(cmd.Context(), ref, handlers.DefaultLogGroup); err != nil {
+				var registered bool
+				if q.Groups, registered, err = r.LogGroupsOf(cmd.Context(), ref, handlers.DefaultLogGroup); err != nil {
 					return c.typeError(cmd.Context(), r, ref.Name, err)
 				}
-				if !told {
+				if !registered {
 					q.Reading = func(group string) { c.notef("the type has no registered log group; reading %s\n", group) }
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -68,10 +69,8 @@ func (c *cloud) furnishStack(ctx context.Context, name string, template map[stri
 	if err != nil || stack.StackStatus == types.StackStatusCreateComplete {
 		return err
 	}
-	for _, e := range events {
-		if e.ResourceStatus == types.ResourceStatusCreateFailed {
-			return errors.New(aws.ToString(e.ResourceStatusReason))
-		}
+	if cause := stackview.FindRootCause(events); cause != nil {
+		return errors.New(cause.Message)
 	}
 	return errors.New(aws.ToString(stack.StackStatusReason))
 }

@@ -15,11 +15,11 @@ const NamesKeyword = "x-cfn-names"
 func Schema() *document.Value { return wholeSchema() }
 
 var wholeSchema = sync.OnceValue(func() *document.Value {
-	w := &schemaWriter{definitions: &document.Value{Kind: document.Object}, begun: map[string]bool{}}
+	w := &schemaWriter{definitions: document.NewObject(), begun: map[string]bool{}}
 	root := w.body(fileForm())
 	root.Members = append([]document.Member{
-		member("$schema", stringValue("http://json-schema.org/draft-07/schema#")),
-		member("title", stringValue("Stack tests of cfn")),
+		member("$schema", document.NewString("http://json-schema.org/draft-07/schema#")),
+		member("title", document.NewString("Stack tests of cfn")),
 	}, root.Members...)
 	root.Members = append(root.Members, member("definitions", w.definitions))
 	return root
@@ -35,18 +35,6 @@ func member(key string, v *document.Value) document.Member {
 	return document.Member{Key: key, Value: v}
 }
 
-func stringValue(text string) *document.Value {
-	return &document.Value{Kind: document.String, Text: text}
-}
-
-func listValue(items ...*document.Value) *document.Value {
-	return &document.Value{Kind: document.Array, Items: items}
-}
-
-func objectValue(members ...document.Member) *document.Value {
-	return &document.Value{Kind: document.Object, Members: members}
-}
-
 // of is a form, or a reference to its definition.
 func (w *schemaWriter) of(f *form) *document.Value {
 	if f.def == "" {
@@ -57,7 +45,7 @@ func (w *schemaWriter) of(f *form) *document.Value {
 		v := w.either(f)
 		w.definitions.Members = append(w.definitions.Members, member(f.def, v))
 	}
-	return objectValue(member("$ref", stringValue("#/definitions/"+f.def)))
+	return document.NewObject(member("$ref", document.NewString("#/definitions/"+f.def)))
 }
 
 func (w *schemaWriter) either(f *form) *document.Value {
@@ -68,14 +56,14 @@ func (w *schemaWriter) either(f *form) *document.Value {
 	alone.or, alone.def = nil, ""
 	or := w.of(f.or)
 	if f.or.is == anything { // but not what the first one takes
-		or = objectValue(member("type", listValue(stringValue("object"), stringValue("array"), stringValue("null"))), member("allOf", listValue(or)))
+		or = document.NewObject(member("type", document.NewArray(document.NewString("object"), document.NewString("array"), document.NewString("null"))), member("allOf", document.NewArray(or)))
 	}
-	return objectValue(member("anyOf", listValue(w.body(&alone), or)))
+	return document.NewObject(member("anyOf", document.NewArray(w.body(&alone), or)))
 }
 
 // body is what a form says of a value.
 func (w *schemaWriter) body(f *form) *document.Value {
-	out := objectValue()
+	out := document.NewObject()
 	add := func(key string, v *document.Value) { out.Members = append(out.Members, member(key, v)) }
 	switch f.is {
 	case textKind:
@@ -84,18 +72,18 @@ func (w *schemaWriter) body(f *form) *document.Value {
 			for _, word := range f.words {
 				words = append(words, literal(word))
 			}
-			add("enum", listValue(words...))
+			add("enum", document.NewArray(words...))
 			break
 		}
-		add("type", listValue(stringValue("string"), stringValue("number"), stringValue("boolean")))
+		add("type", document.NewArray(document.NewString("string"), document.NewString("number"), document.NewString("boolean")))
 		if f.names != noNames {
-			add(NamesKeyword, stringValue(string(f.names)))
+			add(NamesKeyword, document.NewString(string(f.names)))
 		}
 	case listKind:
-		add("type", stringValue("array"))
+		add("type", document.NewString("array"))
 		add("items", w.of(f.items))
 	case objectKind:
-		add("type", stringValue("object"))
+		add("type", document.NewString("object"))
 	}
 	w.keys(f, add)
 	return out
@@ -103,17 +91,17 @@ func (w *schemaWriter) body(f *form) *document.Value {
 
 // keys adds those of an object; any value may have those of a matcher.
 func (w *schemaWriter) keys(f *form, add func(string, *document.Value)) {
-	properties, required := objectValue(), listValue()
+	properties, required := document.NewObject(), document.NewArray()
 	for _, k := range f.keys {
-		described := objectValue(member("description", stringValue(k.text)))
+		described := document.NewObject(member("description", document.NewString(k.text)))
 		if v := w.of(k.of); v.Get("$ref") != nil {
-			described.Members = append(described.Members, member("allOf", listValue(v)))
+			described.Members = append(described.Members, member("allOf", document.NewArray(v)))
 		} else {
 			described.Members = append(described.Members, v.Members...)
 		}
 		properties.Members = append(properties.Members, member(k.name, described))
 		if k.need != "" {
-			required.Items = append(required.Items, stringValue(k.name))
+			required.Items = append(required.Items, document.NewString(k.name))
 		}
 	}
 	if len(properties.Members) > 0 {
@@ -128,10 +116,10 @@ func (w *schemaWriter) keys(f *form, add func(string, *document.Value)) {
 		add("additionalProperties", w.of(f))
 	case f.is != objectKind:
 	case f.other == nil:
-		add("additionalProperties", &document.Value{Kind: document.Bool})
+		add("additionalProperties", document.NewBool(false))
 	default:
 		if f.names != noNames {
-			add("propertyNames", objectValue(member(NamesKeyword, stringValue(string(f.names)))))
+			add("propertyNames", document.NewObject(member(NamesKeyword, document.NewString(string(f.names)))))
 		}
 		add("additionalProperties", w.of(f.other))
 	}
@@ -141,9 +129,9 @@ func (w *schemaWriter) keys(f *form, add func(string, *document.Value)) {
 func literal(word string) *document.Value {
 	switch {
 	case word == "true" || word == "false":
-		return &document.Value{Kind: document.Bool, Bool: word == "true"}
+		return document.NewBool(word == "true")
 	case strings.Trim(word, "0123456789") == "":
 		return &document.Value{Kind: document.Number, Text: word}
 	}
-	return stringValue(word)
+	return document.NewString(word)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/services/awswire"
 )
 
-// HookTrial is a template whose deployment hooks are asked about.
+// HookTrial is a template that hooks are tried on.
 type HookTrial struct {
 	StackName  *string // of a stack that exists, or of one that would be created
 	Template   *string
