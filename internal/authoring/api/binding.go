@@ -1,0 +1,145 @@
+package api
+
+import "encoding/json"
+
+// A Binding says how the handlers of a derived type call its API: which values each call takes
+// from the model and what it gives back. As JSON it is a file of a generated project, which
+// the client of every language reads. Names of properties are those of the schema.
+type Binding struct {
+	Comment    string    `json:"$comment"` // marks the file as generated
+	TypeName   string    `json:"typeName"`
+	API        string    `json:"api"`
+	Version    string    `json:"version,omitempty"` // of awsQuery: the parameter Version
+	Protocol   string    `json:"protocol"`          // openapi, restJson1, awsJson1_0, awsJson1_1, awsQuery or restXml
+	Endpoint   string    `json:"endpoint,omitempty"`
+	Auth       BoundAuth `json:"auth"`
+	Identifier []string  `json:"identifier"`
+
+	Create   *Call                    `json:"create"`
+	Read     *Call                    `json:"read"`
+	Update   []*Call                  `json:"update,omitempty"`
+	Delete   *Call                    `json:"delete"`
+	List     *Call                    `json:"list,omitempty"`
+	Tags     *BoundTags               `json:"tags,omitempty"` // nil unless operations of their own change tags
+	Wait     *Wait                    `json:"wait,omitempty"` // nil if there is nothing to wait for
+	Find     Find                     `json:"find"`
+	Statuses map[string]string        `json:"statuses"` // handler error codes by HTTP status
+	Shapes   map[string][]BoundMember `json:"shapes,omitempty"`
+}
+
+// BoundAuth says how requests are authenticated. Credentials are those of the type configuration;
+// for sigv4 those of the call.
+type BoundAuth struct {
+	Kind     string `json:"kind"`               // apiKey, bearer, basic, oauth2, sigv4 or none
+	In       string `json:"in,omitempty"`       // of apiKey: header, query or cookie
+	Name     string `json:"name,omitempty"`     // of apiKey
+	TokenURL string `json:"tokenUrl,omitempty"` // of oauth2
+	Service  string `json:"service,omitempty"`  // of sigv4: the signing name
+}
+
+// A Call is one operation.
+type Call struct {
+	Name        string   `json:"name"` // "CreateOrder" or "POST /orders"
+	Method      string   `json:"method"`
+	Path        string   `json:"path"`             // with labels: {id}, or greedy {path+}
+	Target      string   `json:"target,omitempty"` // of awsJson: X-Amz-Target
+	ContentType string   `json:"contentType,omitempty"`
+	Accept      string   `json:"accept,omitempty"`
+	Send        []Bound  `json:"send,omitempty"`
+	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response; of a list from each item
+	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
+	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
+	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed
+	Items       []string `json:"items,omitempty"`   // of a list: the path of the items in the body; empty if the body is the list
+	Page        *Page    `json:"page,omitempty"`
+
+	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
+}
+
+// A Spot is a place in a request.
+type Spot struct {
+	In string   `json:"in"` // path, query, header or body
+	At []string `json:"at"` // a name; in the body a path, empty for the whole body
+}
+
+// A Bound is a value of a request or response that is a property.
+type Bound struct {
+	Property string `json:"property"`
+	Spot
+	Shape    *BoundShape     `json:"shape"`
+	Required bool            `json:"required,omitempty"`
+	Reset    json.RawMessage `json:"reset,omitempty"` // what an update sends for a property that was removed
+}
+
+// A BoundShape is how a value is written on the wire.
+type BoundShape struct {
+	Kind   string      `json:"kind"`             // string, integer, number, boolean, timestamp, blob, list, map, object or any
+	Text   bool        `json:"text,omitempty"`   // the property is a string, the value a number
+	Format string      `json:"format,omitempty"` // of timestamps: date-time, epoch-seconds or http-date; properties always have date-time
+	Item   *BoundShape `json:"item,omitempty"`   // of lists and maps
+	Name   string      `json:"name,omitempty"`   // of objects: the members in Binding.Shapes
+
+	// Of XML and forms of awsQuery.
+	Wrapped string `json:"wrapped,omitempty"` // the name of an item within a list or of an entry within a map; "" if items stand for themselves
+	Key     string `json:"key,omitempty"`     // of the key of an entry
+	Value   string `json:"value,omitempty"`   // of its value
+}
+
+// A BoundMember is one member of an object.
+type BoundMember struct {
+	Property string      `json:"property"`
+	Wire     string      `json:"wire"`
+	Shape    *BoundShape `json:"shape"`
+}
+
+// A Page says how a list is read page by page.
+type Page struct {
+	Style string   `json:"style"` // token, number, offset, or last: the identifier of the last item
+	Spot           // of the token, number or offset
+	Next  []string `json:"next,omitempty"` // of token: where the response has the next one, which may be within a URL
+	Size  *Spot    `json:"size,omitempty"`
+	Count int      `json:"count,omitempty"` // what is sent as the size
+	First int      `json:"first,omitempty"` // of number: the first page
+}
+
+// Wait says by which property the handlers see that the resource is ready.
+type Wait struct {
+	Property string   `json:"property"`
+	Pending  []string `json:"pending,omitempty"`
+	Success  []string `json:"success,omitempty"`
+	Failure  []string `json:"failure,omitempty"`
+	Deleting []string `json:"deleting,omitempty"`
+	Gone     []string `json:"gone,omitempty"` // counts as not found
+	Delay    int      `json:"delay"`          // seconds between reads
+}
+
+// Find says how create knows after a lost answer whether it was its own call that made a resource.
+type Find struct {
+	By         string   `json:"by"`                   // token, identifier, list or none
+	Properties []string `json:"properties,omitempty"` // of list: those that are unique
+	Reason     string   `json:"reason"`
+}
+
+// BoundTags are operations that change the tags of a resource.
+type BoundTags struct {
+	Property string   `json:"property"`
+	Form     TagForm  `json:"form"`           // of the property
+	List     *TagCall `json:"list,omitempty"` // nil if read returns the tags
+	Tag      *TagCall `json:"tag"`
+	Untag    *TagCall `json:"untag"`
+}
+
+// A TagCall is one of them. Its Call sends the ARN of the resource; tags or their keys are at At.
+type TagCall struct {
+	Call Call     `json:"call"`
+	At   []string `json:"at"` // in the body of the request, of list in that of the response; of untag in query: the parameter
+	In   string   `json:"in"` // body or query
+	Form TagForm  `json:"form"`
+}
+
+// A TagForm is a map, or a list of objects with these members.
+type TagForm struct {
+	Kind  string `json:"kind"` // map, list; of untag: keys
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+}
