@@ -214,6 +214,20 @@ func (c *app) deriveProject(from *chosenResource, config *project.InitConfig) er
 	return nil
 }
 
+// useSource takes the description that the settings of the project name.
+func (o *initOptions) useSource(c *app, settings *api.Settings) {
+	within := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(c.projectDir(), filepath.FromSlash(path))
+	}
+	o.api.openapi, o.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
+	if o.smithy.service == "" {
+		o.smithy.service = settings.Source.Service
+	}
+}
+
 // regenerateSchema makes the schema of an existing project again.
 func (c *app) regenerateSchema(opts initOptions) error {
 	p, problems, err := c.openProject()
@@ -228,16 +242,7 @@ func (c *app) regenerateSchema(opts initOptions) error {
 		return err
 	}
 	if opts.api.openapi == "" && opts.model == "" {
-		within := func(path string) string {
-			if path == "" || filepath.IsAbs(path) {
-				return path
-			}
-			return filepath.Join(c.projectDir(), filepath.FromSlash(path))
-		}
-		opts.api.openapi, opts.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
-		if opts.smithy.service == "" {
-			opts.smithy.service = settings.Source.Service
-		}
+		opts.useSource(c, settings)
 		if opts.api.openapi == "" && opts.model == "" {
 			return usagef("--schema-only needs --from-openapi, --from-smithy or a source in %s", apiSettingsFile)
 		}
