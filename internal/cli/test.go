@@ -32,7 +32,7 @@ type testOptions struct {
 	faultOptions
 	stackOptions
 	upgradeOptions
-	stubOptions
+	testStubOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string

@@ -19,13 +19,13 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/stub"
 )
 
-// stubOptions are the options of cfn test about a stub of the service that the handlers call.
-type stubOptions struct {
+// testStubOptions are the options of cfn test about a stub of the service that the handlers call.
+type testStubOptions struct {
 	stub    bool
 	service *stubService // nil without --stub
 }
 
-func (o *stubOptions) stubFlags(flags *pflag.FlagSet) {
+func (o *testStubOptions) stubFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.stub, "stub", false, "run a stub of the service, made from the description in "+apiSettingsFile+", for handlers that call an API")
 	annotate(flags, addition, "stub")
 }
@@ -64,7 +64,7 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	if binding == nil {
 		return nil, problems.Err()
 	}
-	handler, err := stub.New(stub.Config{API: from.api, Resource: from.resource.Name, Seed: opts.seed, Now: c.Now})
+	handler, err := stub.New(stub.Config{API: from.api, Resource: from.resource.Name, Seed: opts.seed, Now: c.Now, AnyParent: true})
 	if err != nil {
 		return nil, fmt.Errorf("option --stub: %w", err)
 	}
