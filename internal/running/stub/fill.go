@@ -73,7 +73,31 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
 		return i.ARN, true
 	}
+	if !ok {
+		v, ok = s.ofParent(r, m, i)
+	}
 	return v, ok && suits(m.Shape, v)
+}
+
+// ofParent is what a member says of something that the resource is in: "serviceArn" of a listener.
+func (s *Stub) ofParent(r *resource, m *api.Member, i *item) (any, bool) {
+	for p := r.parent; p != nil; p = p.parent {
+		about, named := strings.CutPrefix(plain(m.Name), plain(p.Name))
+		if !named || about == "" || len(p.ids) >= len(i.Key) || r.settable[plain(m.Name)] {
+			continue
+		}
+		parent := s.lookup(p, i.Key[:len(p.ids)])
+		if parent == nil {
+			continue
+		}
+		if v, ok := parent.get(p.Name, about); ok {
+			return v, true
+		}
+		if about == "arn" && parent.ARN != "" {
+			return parent.ARN, true
+		}
+	}
+	return nil, false
 }
 
 // suits reports whether a value has the kind of a shape.
@@ -157,7 +181,18 @@ func (s *Stub) project(shape *api.Shape, v any, w wish, depth int) any {
 
 func (s *Stub) wish(r *resource, i *item, name string) wish {
 	short := variants(r.Name, name)
-	return wish{name: name, noun: r.Name, arn: s.prefix(), serial: i.Serial, seed: fmt.Sprintf("%d/%s/%d/%s", s.config.Seed, r.Name, i.Serial, short[min(1, len(short)-1)])}
+	return wish{name: name, noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/"), nested: r.nested(i.Key), seed: fmt.Sprintf("%d/%s/%d/%s", s.config.Seed, r.Name, i.Serial, short[min(1, len(short)-1)])}
+}
+
+// nested is a path of nouns and identifiers: "service/s1/listener/l1".
+func (r *resource) nested(key []string) string {
+	out := strings.ToLower(r.Name) + "/" + key[len(key)-1]
+	for p := r.parent; p != nil; p = p.parent {
+		if len(p.ids) <= len(key) {
+			out = strings.ToLower(p.Name) + "/" + key[len(p.ids)-1] + "/" + out
+		}
+	}
+	return out
 }
 
 // absent are parts of names of members that a resource without a failure does not have.
@@ -199,7 +234,7 @@ func (s *Stub) settle(r *resource, i *item) {
 				return
 			}
 			if v, ok := s.made(r, m, i); ok {
-				i.Made = append(i.Made, i.set(r.Name, m.Name, v))
+				i.made(i.set(r.Name, m.Name, v))
 			}
 		})
 	}

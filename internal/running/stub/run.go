@@ -32,24 +32,24 @@ func (s *Stub) run(c *call) (*reply, *fault) {
 
 // parents are the identifiers of what a resource is in, and own its own if the call has it.
 func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
-	if len(r.Identifiers) == 0 {
+	if len(r.ids) == 0 {
 		return nil, r.Name
 	}
 	if s.api.Format == "openapi" {
 		labels := labelsOf(c.op)
-		for i := range r.Identifiers {
+		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
 			}
 		}
-		if len(parents) == len(r.Identifiers) {
+		if len(parents) == len(r.ids) {
 			own = parents[len(parents)-1]
 			parents = parents[:len(parents)-1]
 		}
 	} else {
-		for i, name := range r.Identifiers {
+		for i, name := range r.ids {
 			value := s.identifierIn(c, r, name)
-			if i == len(r.Identifiers)-1 {
+			if i == len(r.ids)-1 {
 				own = value
 				break
 			}
@@ -195,7 +195,7 @@ func tokenFor(digest string, i *item) token {
 // checkParents refuses what would be in something that does not exist.
 func (s *Stub) checkParents(r *resource, parents []string) *fault {
 	for p := r.parent; p != nil; p = p.parent {
-		n := len(p.Identifiers)
+		n := len(p.ids)
 		if n > len(parents) || s.api.Format == "smithy" && parents[n-1] == "default" {
 			continue
 		}
@@ -236,11 +236,12 @@ func (s *Stub) prefix() string {
 	return s.api.Prefix
 }
 
-// setIdentifiers stores the identifiers as members, as responses have them.
+// setIdentifiers stores the identifiers as members, as responses have them. What a request has
+// instead of them does not count.
 func (s *Stub) setIdentifiers(r *resource, i *item) {
-	for n, name := range r.Identifiers {
-		if n < len(r.Identifiers)-1 {
-			i.set(r.Name, name, i.Key[n])
+	for n, name := range r.ids {
+		if n < len(r.ids)-1 {
+			i.made(i.set(r.Name, name, i.Key[n]))
 		}
 	}
 	own := i.Key[len(i.Key)-1]
@@ -251,11 +252,11 @@ func (s *Stub) setIdentifiers(r *resource, i *item) {
 	if r.own.Shape.Kind == api.Integer {
 		v = json.Number(own)
 	}
-	i.Made = append(i.Made, i.set(r.Name, r.own.Name, v))
+	i.made(i.set(r.Name, r.own.Name, v))
 	if s.prefix() != "" {
 		i.ARN = own
 		if !strings.HasPrefix(own, "arn:") {
-			i.ARN = fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", s.prefix(), strings.ToLower(r.Name), strings.Join(i.Key, "/"))
+			i.ARN = wish{noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/")}.arns("0000000000000000")[0]
 		}
 	}
 }
@@ -266,6 +267,12 @@ func (s *Stub) setProp(r *resource, i *item, name string, v any) {
 	if s.hasTags() && plain(name) == "tags" {
 		if tags, ok := tagsOf(v); ok {
 			i.Tags = tags
+			return
+		}
+	}
+	if place := r.places[plain(name)]; place != "" {
+		if inside, isObject := i.Props[place].(map[string]any); isObject {
+			inside[name] = v
 			return
 		}
 	}
@@ -357,7 +364,7 @@ func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
 	if c.op.Method == http.MethodPut && c.role.action != part {
-		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.Identifiers) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
+		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.ids) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
 		for _, m := range s.settableOf(r, c.op) {
 			if _, set := given[m.Name]; !set && !below && !m.ReadOnly {
 				for _, name := range variants(r.Name, m.Name) {
@@ -383,22 +390,10 @@ func (s *Stub) change(c *call, i *item) {
 		}
 		s.setProp(r, i, name, v)
 	}
-	s.setIdentifiersAgain(r, i)
+	s.setIdentifiers(r, i)
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())
-}
-
-// setIdentifiersAgain undoes a change of an identifier: it is that of the path.
-func (s *Stub) setIdentifiersAgain(r *resource, i *item) {
-	if r.own == nil {
-		return
-	}
-	var v any = i.Key[len(i.Key)-1]
-	if r.own.Shape.Kind == api.Integer {
-		v = json.Number(i.Key[len(i.Key)-1])
-	}
-	i.set(r.Name, r.own.Name, v)
 }
 
 // merged is the result of a JSON merge patch.
@@ -460,7 +455,7 @@ func (s *Stub) patchItem(c *call, i *item) *fault {
 		}
 	}
 	i.Props = props
-	s.setIdentifiersAgain(r, i)
+	s.setIdentifiers(r, i)
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())

@@ -82,6 +82,13 @@ func (i *item) set(noun, name string, v any) string {
 	return plain(name)
 }
 
+// made notes that a member is not for callers to change.
+func (i *item) made(name string) {
+	if !slices.Contains(i.Made, name) {
+		i.Made = append(i.Made, name)
+	}
+}
+
 // sorted are the items of a resource in the order in which they were created.
 func (s *Stub) sorted(r *resource) []*item {
 	var out []*item
