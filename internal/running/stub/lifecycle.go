@@ -66,7 +66,7 @@ func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 		return ""
 	}
 	out.during[create] = pick("creat", "provision", "start", "init", "new", "progress", "pending")
-	out.during[update] = pick("updat", "modif", "progress", "pending", "creat")
+	out.during[update] = pick("updat", "modif", "progress", "pending")
 	out.during[remove] = pick("delet", "terminat", "remov")
 	if waited && len(found.Shape.Enum) == 0 { // texts: what a waiter does not know means to go on
 		out.during[create], out.during[update], out.during[remove] = "CREATING", "UPDATING", "DELETING"

@@ -39,8 +39,8 @@ func (s *Stub) list(c *call) (*reply, *fault) {
 	if problem != nil {
 		return nil, problem
 	}
-	if out, ok := s.example(c, r.Name); ok && len(s.state.Items) == 0 && len(s.state.Touched) == 0 {
-		return &reply{output: out}, nil
+	if out := s.example(c, r.Name); out != nil && len(s.state.Items) == 0 && len(s.state.Touched) == 0 {
+		return out, nil
 	}
 	p := &page{stub: s, call: c, size: s.config.PageSize}
 	for _, i := range s.sorted(r) {
@@ -263,7 +263,7 @@ func (p *page) fill(shape *api.Shape, m *api.Member, depth int) any {
 		default:
 			if v, ok := p.about(m, depth); ok {
 				out[m.Name] = v
-			} else if v, given := p.call.get(m.Name); given && suits(m.Shape, v) {
+			} else if v, given := p.call.get(m.Name); given && suits(m.Shape, v) && !slices.Contains(pageTokens, plain(m.Name)) {
 				out[m.Name] = v
 			} else if m.Required {
 				if m.Shape.Kind == api.String && slices.Contains(pageTokens, plain(m.Name)) {

@@ -24,8 +24,8 @@ func (s *Stub) run(c *call) (*reply, *fault) {
 	case tag, untag, tags:
 		return s.tagging(c)
 	}
-	if out, ok := s.example(c, ""); ok {
-		return &reply{output: out}, nil
+	if out := s.example(c, ""); out != nil {
+		return out, nil
 	}
 	return nil, faultf(unsupported, "%s belongs to no resource of the API: the stub answers only its examples", c.op.Name)
 }
@@ -149,7 +149,7 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 	if known != nil {
 		return s.answer(c, known, 0), nil
 	}
-	written, hasExample := s.example(c, "")
+	written := s.example(c, "")
 	if own == "" {
 		own = s.newID(r, parents, written)
 	} else if found := s.lookup(r, slices.Concat(parents, []string{own})); found != nil {
@@ -170,8 +170,11 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 		s.setProp(r, i, name, v)
 	}
 	s.setDefaults(c, r, i)
-	if hasExample {
-		s.eachValue(r, c.op.Output, written, func(name string, v any) { i.set(r.Name, name, v) })
+	if written != nil && !s.isOwn(r, c.op, written, own) { // the identifier of the example is taken
+		written = nil
+	}
+	if written != nil {
+		s.eachValue(r, c.op.Output, written.output, func(name string, v any) { i.set(r.Name, name, v) })
 	}
 	s.settle(r, i)
 	s.begin(r, i, create)
@@ -182,8 +185,9 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 	if problem := s.save(); problem != nil {
 		return nil, problem
 	}
-	if hasExample && i.Pending == 0 {
-		return &reply{output: written, item: i}, nil
+	if written != nil && i.Pending == 0 {
+		written.item = i
+		return written, nil
 	}
 	return s.answer(c, i, 0), nil
 }
@@ -207,17 +211,12 @@ func (s *Stub) checkParents(r *resource, parents []string) *fault {
 }
 
 // newID makes an identifier, or takes that of an example.
-func (s *Stub) newID(r *resource, parents []string, example any) string {
+func (s *Stub) newID(r *resource, parents []string, example *reply) string {
 	taken := func(id string) bool { return id == "" || s.lookup(r, slices.Concat(parents, []string{id})) != nil }
 	if r.own == nil {
 		return fmt.Sprintf("%s-%d", strings.ToLower(r.Name), s.state.Serial+1)
 	}
-	id := ""
-	s.eachValue(r, r.Create.Output, example, func(name string, v any) {
-		if plain(name) == plain(r.own.Name) {
-			id = textOf(v)
-		}
-	})
+	id := s.exampleID(r, r.Create, example)
 	for try := 0; taken(id) && try < 1000; try++ {
 		if r.own.Shape.Kind == api.Integer {
 			id = fmt.Sprint(1001 + s.state.Serial + try)
@@ -226,6 +225,24 @@ func (s *Stub) newID(r *resource, parents []string, example any) string {
 		id = s.makers.text(r.own.Shape, wish{name: r.own.Name, noun: r.Name, arn: s.prefix(), seed: fmt.Sprintf("%d/%s/%d/%d", s.config.Seed, r.Name, s.state.Serial, try)})
 	}
 	return id
+}
+
+// exampleID is the identifier in the response of an example; "" if it has none.
+func (s *Stub) exampleID(r *resource, op *api.Operation, example *reply) (id string) {
+	if example != nil && r.own != nil {
+		s.eachValue(r, op.Output, example.output, func(name string, v any) {
+			if plain(name) == plain(r.own.Name) {
+				id = textOf(v)
+			}
+		})
+	}
+	return id
+}
+
+// isOwn reports whether the response of an example is about a resource.
+func (s *Stub) isOwn(r *resource, op *api.Operation, example *reply, own string) bool {
+	id := s.exampleID(r, op, example)
+	return id == "" || id == own
 }
 
 // prefix is the namespace of ARNs; "" if the service has none.
@@ -316,8 +333,8 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 	}
 	if i == nil {
 		if id := idOf(r, slices.Concat(parents, []string{own})); reading && !s.state.Touched[id] {
-			if out, ok := s.example(c, own); ok {
-				return &reply{output: out}, nil
+			if out := s.example(c, own); out != nil {
+				return out, nil
 			}
 		}
 		if c.role.action == remove && s.config.DeleteTwice != http.StatusNotFound {

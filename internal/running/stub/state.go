@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -168,7 +169,7 @@ func (s *Stub) save() *fault {
 	}
 	data, err := json.Marshal(s.state)
 	if err == nil {
-		dir, name := s.dataFile()
+		dir, name := filepath.Split(s.config.Data)
 		err = files.Write(cmp.Or(dir, "."), name, data, 0o600)
 	}
 	if err != nil {

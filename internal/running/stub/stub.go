@@ -14,7 +14,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -209,8 +208,9 @@ func (c *call) input() map[string]any {
 
 // A reply is a successful answer before it is encoded.
 type reply struct {
-	status  int // 0: the first one of the operation
-	output  any
+	status  int               // 0: the first one of the operation
+	output  any               // the body
+	members map[string]any    // of an example, that are not in the body
 	headers map[string]string // besides those of the description
 	item    *item             // fills the headers of the description
 }
@@ -229,7 +229,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if size > maxHeader {
-		s.write(w, nil, http.StatusRequestHeaderFieldsTooLarge, nil, []byte("{\"message\":\"the headers are too large\"}"))
+		s.write(w, http.StatusRequestHeaderFieldsTooLarge, nil, []byte("{\"message\":\"the headers are too large\"}"))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -251,7 +251,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if problem != nil {
 		status, header, text := s.protocol.fail(s, c, problem)
-		s.write(w, r, status, header, text)
+		s.write(w, status, header, text)
 		s.note(c, r, status, problem)
 		return
 	}
@@ -259,11 +259,11 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range out.headers {
 		header.Set(name, value)
 	}
-	s.write(w, r, status, header, text)
+	s.write(w, status, header, text)
 	s.note(c, r, status, nil)
 }
 
-func (s *Stub) write(w http.ResponseWriter, _ *http.Request, status int, header http.Header, text []byte) {
+func (s *Stub) write(w http.ResponseWriter, status int, header http.Header, text []byte) {
 	for name, values := range header {
 		w.Header()[name] = values
 	}
@@ -296,6 +296,3 @@ func (s *Stub) call(c *call, body []byte) (*reply, *fault) {
 	}
 	return s.run(c)
 }
-
-// Close does what remains to be done; the state is on disk already.
-func (s *Stub) dataFile() (dir, name string) { return filepath.Split(s.config.Data) }
