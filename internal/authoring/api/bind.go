@@ -58,6 +58,7 @@ func (d *deriver) bind() {
 	b.out.Create, b.out.Read, b.out.Delete = b.call(r.Create, "create"), b.call(r.Read, "read"), b.call(r.Delete, "delete")
 	b.updates()
 	b.list()
+	b.checkRequired()
 	b.out.Tags = b.tagCalls()
 	b.out.Wait = b.wait()
 	b.out.Find = b.lookUp()
@@ -259,6 +260,18 @@ func (b *binder) updates() {
 			})
 		}
 		b.out.Update = append(b.out.Update, call)
+	}
+}
+
+// checkRequired refuses a type if create requires what the model does not have.
+func (b *binder) checkRequired() {
+	op := b.Resource.Create
+	for _, m := range op.Members() {
+		at := b.inRequest(op, m)
+		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
+		if m.Required && m.Default == nil && !m.Token && !sent && m.In != InHeader && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
+			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
+		}
 	}
 }
 
