@@ -32,6 +32,7 @@ type binder struct {
 	out   *Binding
 	names map[*Shape]string
 	taken map[string]bool
+	hint  string // names a structure without a name
 }
 
 func (b *binder) refuse(at diag.Range, message, hint string) {
@@ -305,6 +306,7 @@ func (b *binder) ofProperty(p *Property, m *Member, in string) *BoundShape {
 
 // member binds the shape of a member.
 func (b *binder) member(m *Member, in string) *BoundShape {
+	b.hint = pascal(singular(m.Name))
 	out := b.shape(m.Shape, in)
 	out.Flat = m.Flat && out.Wrapped != ""
 	return out
@@ -354,10 +356,7 @@ func (b *binder) object(s *Shape) string {
 	if name, known := b.names[s]; known {
 		return name
 	}
-	name := pascal(s.Name)
-	if name == "" {
-		name = "Object"
-	}
+	name := cmp.Or(pascal(s.Name), b.hint, "Object")
 	base := name
 	for i := 2; b.taken[name]; i++ {
 		name = fmt.Sprint(base, i)
