@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -24,6 +25,13 @@ type problems []string
 func (p *problems) add(at, format string, args ...any) {
 	if len(*p) < 10 {
 		*p = append(*p, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// unknown adds that a name is not known, with the nearest one.
+func (p *problems) unknown(at, what, name string, known []string) {
+	if len(*p) < 10 {
+		p.add(cut(at), "unknown %s%s", what, near(name, known))
 	}
 }
 
@@ -158,7 +166,7 @@ func (d *decoder) object(shape *api.Shape, v *document.Value, at string) map[str
 			out[member.Key] = member.Value.Any()
 		case m == nil && d.smithy && member.Key == "__type":
 		case m == nil:
-			d.problems.add(where, "unknown member%s", near(member.Key, slices.Collect(keysOf(byWire))))
+			d.problems.unknown(where, "member", member.Key, slices.Sorted(maps.Keys(byWire)))
 		case member.Value.Kind == document.Null:
 			switch {
 			case d.smithy: // the same as no value
@@ -175,16 +183,6 @@ func (d *decoder) object(shape *api.Shape, v *document.Value, at string) map[str
 		d.problems.add(at, "exactly one member must be set, not %d", len(out))
 	}
 	return out
-}
-
-func keysOf[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // number reads a number in the syntax of JSON.
@@ -364,7 +362,7 @@ func (d *decoder) unknownQuery(s *Stub, c *call, known map[string]bool) {
 			continue
 		}
 		if rest == nil {
-			d.problems.add("query "+cut(name), "unknown parameter%s", near(name, names))
+			d.problems.unknown("query "+cut(name), "parameter", name, names)
 			continue
 		}
 		others[name] = values[0]
