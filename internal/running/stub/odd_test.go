@@ -32,7 +32,7 @@ paths:
     get: {responses: {"200": {description: d, content: {application/json: {schema: {type: object, properties: {any: {}}}}}}}}
   /teams:
     post:
-      requestBody: {content: {application/json: {schema: {type: object, properties: {settings: {type: object, properties: {color: {type: string}}}}}}}}
+      requestBody: {content: {application/json: {schema: {type: object, properties: {settings: {type: object, properties: {color: {type: string}}}, labels: {type: object, additionalProperties: {type: string}}}}}}}
       responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Team"}}}}}
   /teams/{teamId}:
     parameters: [{name: teamId, in: path, required: true, schema: {type: string}}]
@@ -40,11 +40,14 @@ paths:
     post:
       requestBody: {content: {application/json: {schema: {type: object, properties: {color: {type: string}}}}}}
       responses: {"200": {description: d}}
+    patch:
+      requestBody: {content: {application/json: {schema: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}}}}
+      responses: {"200": {description: d}}
     delete: {responses: {"204": {description: d}}}
 components:
   schemas:
     Variable: {type: object, required: [id], properties: {id: {type: string}, name: {type: string}, friendlyName: {type: string}, secret: {type: string}, any: {}, amount: {anyOf: [{type: integer}, {type: string}]}, deletedAt: {type: string, format: date-time}}}
-    Team: {type: object, required: [id, etag], properties: {id: {type: string, pattern: "^T[0-9]{4}$"}, etag: {type: string, minLength: 3, maxLength: 5}, settings: {type: object, properties: {color: {type: string}}}}}
+    Team: {type: object, required: [id, etag], properties: {id: {type: string, pattern: "^T[0-9]{4}$"}, etag: {type: string, minLength: 3, maxLength: 5}, settings: {type: object, properties: {color: {type: string}}}, labels: {type: object, additionalProperties: {type: string}}}}
 `
 
 // TestOddAPI checks the ways beside the usual ones.
@@ -72,6 +75,11 @@ func TestOddAPI(t *testing.T) {
 		{`POST /teams {"settings":{"color":"red"}}`, 200, `"id":"T<>`, ""}, // by its pattern
 		{`POST /teams/T$2 {"color":"blue"}`, 200, "", ""},
 		{"GET /teams/T$2", 200, `"settings":{"color":"blue"}`, ""},
+		{`PATCH /teams/T$2 {"labels":{"a":"1","b":"2"}}`, 200, "", ""},
+		{`PATCH /teams/T$2 {"labels":{"c":"3"}}`, 200, "", ""}, // not a merge patch: members are replaced
+		{"GET /teams/T$2", 200, `"labels":{"c":"3"},`, ""},
+		{`PATCH /teams/T$2 {"labels":null}`, 200, "", ""},
+		{"GET /teams/T$2", 200, `"settings":{"color":"blue"}}`, ""},
 		{"POST /_stub/token", 200, `"access_token":"stub"`, ""},
 	})
 }

@@ -75,7 +75,7 @@ func (s *Stub) listParents(c *call, r *resource) ([]string, *fault) {
 	for n := range max(0, len(r.ids)-1) {
 		parents = append(parents, s.identifierIn(c, r, r.ids[n]))
 	}
-	for p := r.parent; p != nil; p = p.parent {
+	for p := r.parent; p != nil && !s.config.AnyParent; p = p.parent {
 		if n := len(p.ids); n <= len(parents) && parents[n-1] != "" && parents[n-1] != "default" && s.lookup(p, parents[:n]) == nil {
 			return nil, faultf(missing, "%s %s does not exist", p.Name, cut(parents[n-1]))
 		}

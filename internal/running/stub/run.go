@@ -198,7 +198,7 @@ func tokenFor(digest string, i *item) token {
 
 // checkParents refuses what would be in something that does not exist.
 func (s *Stub) checkParents(r *resource, parents []string) *fault {
-	for p := r.parent; p != nil; p = p.parent {
+	for p := r.parent; p != nil && !s.config.AnyParent; p = p.parent {
 		n := len(p.ids)
 		if n > len(parents) || s.api.Format == "smithy" && parents[n-1] == "default" {
 			continue
@@ -402,7 +402,7 @@ func (s *Stub) change(c *call, i *item) {
 			}
 			continue
 		}
-		if old, set := i.get(r.Name, name); set && c.op.Method == http.MethodPatch {
+		if old, set := i.get(r.Name, name); set && c.merge {
 			v = merged(old, v)
 		}
 		s.setProp(r, i, name, v)

@@ -39,6 +39,8 @@ type Config struct {
 	API      *api.API
 	Resource string // serve only this one and what it is in; "" means all
 
+	AnyParent bool // what resources are in exists, whatever its identifier
+
 	Seed uint64           // of identifiers and of throttling
 	Now  func() time.Time // nil means time.Now
 

@@ -420,6 +420,17 @@ func TestMisbehavior(t *testing.T) {
 	}
 }
 
+// TestAnyParent checks that nothing needs what it is in to exist, if the caller says so.
+func TestAnyParent(t *testing.T) {
+	play(t, newStub(t, Config{API: fromOpenAPI(t, shop), AnyParent: true}), []step{
+		{`POST /shops/x/orders {"order":{"item":"pen"}}`, 201, `"number":<>`, ""},
+		{"GET /shops/x/orders/$1", 200, "", ""},
+		{"GET /shops/x/orders", 200, `"item":"pen"`, ""},
+		{"GET /shops/y/orders", 200, `"orders":[]`, ""},
+		{"GET /shops/x", 400, "", ""},
+	})
+}
+
 // TestOneResource checks that only one resource and what it is in are served.
 func TestOneResource(t *testing.T) {
 	s := newStub(t, Config{API: fromOpenAPI(t, shop), Resource: "Order"})

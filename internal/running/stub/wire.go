@@ -183,7 +183,7 @@ func (openapi) read(s *Stub, c *call, body []byte) *fault {
 		return problem
 	}
 	c.patch = kind == "application/json-patch+json"
-	c.merge = strings.Contains(kind, "merge-patch")
+	c.merge = strings.Contains(kind+described, "merge-patch")
 	d.nulls = c.op.Method == http.MethodPatch
 	if c.patch {
 		c.body = v.Any()
