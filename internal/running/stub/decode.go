@@ -86,31 +86,13 @@ func (d *decoder) json(shape *api.Shape, v *document.Value, at string) any {
 			return d.object(shape, v, at)
 		}
 	case api.Map:
-		if !want(document.Object, "an object") {
-			return nil
+		if want(document.Object, "an object") {
+			return d.mapOf(shape, v, at)
 		}
-		out := map[string]any{}
-		for _, m := range v.Distinct() {
-			if m.Value.Kind == document.Null && d.smithy && !shape.Nullable {
-				d.problems.add(at+"."+m.Key, "null is not allowed")
-				continue
-			}
-			out[m.Key] = d.json(shape.Item, m.Value, at+"."+m.Key)
-		}
-		return out
 	case api.List:
-		if !want(document.Array, "a list") {
-			return nil
+		if want(document.Array, "a list") {
+			return d.list(shape, v, at)
 		}
-		out := make([]any, 0, len(v.Items))
-		for i, element := range v.Items {
-			where := at + "[" + strconv.Itoa(i) + "]"
-			if element.Kind == document.Null && (d.smithy && !shape.Nullable || !d.smithy && shape.Item != nil && !shape.Item.Nullable && shape.Item.Kind != api.Any) {
-				d.problems.add(where, "null is not allowed")
-			}
-			out = append(out, d.json(orAny(shape.Item), element, where))
-		}
-		return out
 	case api.Boolean:
 		if want(document.Bool, "a boolean") {
 			return v.Bool
@@ -142,6 +124,35 @@ func (d *decoder) json(shape *api.Shape, v *document.Value, at string) any {
 		return v.Any()
 	}
 	return nil
+}
+
+func (d *decoder) mapOf(shape *api.Shape, v *document.Value, at string) any {
+	out := map[string]any{}
+	for _, m := range v.Distinct() {
+		if m.Value.Kind == document.Null && d.smithy && !shape.Nullable {
+			d.problems.add(at+"."+m.Key, "null is not allowed")
+			continue
+		}
+		out[m.Key] = d.json(orAny(shape.Item), m.Value, at+"."+m.Key)
+	}
+	return out
+}
+
+func (d *decoder) list(shape *api.Shape, v *document.Value, at string) any {
+	item := orAny(shape.Item)
+	nulls := shape.Nullable
+	if !d.smithy {
+		nulls = item.Nullable || item.Kind == api.Any
+	}
+	out := make([]any, 0, len(v.Items))
+	for i, element := range v.Items {
+		where := at + "[" + strconv.Itoa(i) + "]"
+		if element.Kind == document.Null && !nulls {
+			d.problems.add(where, "null is not allowed")
+		}
+		out = append(out, d.json(item, element, where))
+	}
+	return out
 }
 
 func orAny(shape *api.Shape) *api.Shape {

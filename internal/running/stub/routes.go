@@ -197,7 +197,8 @@ func (s *Stub) authenticate(c *call) *fault {
 		r := c.request
 		authorization := r.Header.Get("Authorization")
 		method, credentials, _ := strings.Cut(authorization, " ")
-		has, where := false, ""
+		var has bool
+		var where string
 		switch scheme.Kind {
 		case "apiKey":
 			where = scheme.In + " " + scheme.Key
