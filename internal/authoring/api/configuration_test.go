@@ -1,0 +1,43 @@
+package api
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestConfiguration(t *testing.T) {
+	for _, test := range []struct{ kind, endpoint, want string }{
+		{"none", "", `{"properties":{"Endpoint":{"type":"string","description":"The URL of the service."}},"additionalProperties":false}`},
+		{"sigv4", "https://a.example", `{"properties":{"Endpoint":{"type":"string","description":"The URL of the service, if it is not https://a.example."},"Region":{"type":"string","description":"The region of the service, if it is not that of the stack."}},"additionalProperties":false}`},
+		{"bearer", "", `{"properties":{"Endpoint":{"type":"string","description":"The URL of the service."},"BearerToken":{"type":"string","description":"The token for the service, as a dynamic reference to a secret."}},"additionalProperties":false}`},
+	} {
+		b := &Binding{Endpoint: test.endpoint, Auth: BoundAuth{Kind: test.kind}}
+		if got := string(b.configuration().AppendJSON(nil)); got != test.want {
+			t.Errorf("%s: %s", test.kind, got)
+		}
+	}
+	for kind, members := range map[string][]string{"apiKey": {"ApiKey"}, "basic": {"Basic"}, "oauth2": {"OAuth"}} {
+		b := &Binding{Auth: BoundAuth{Kind: kind}}
+		for _, name := range members {
+			if b.configuration().Get("properties").Get(name) == nil {
+				t.Errorf("%s: no %s", kind, name)
+			}
+		}
+	}
+}
+
+func TestUnremovable(t *testing.T) {
+	changes := []string{"Name", "Size", "Color", "Mode"}
+	send := []Bound{{Property: "Id", Required: true}, {Property: "Name"}, {Property: "Size", Reset: []byte("null")}, {Property: "Color"}, {Property: "Mode", Required: true}}
+	for _, test := range []struct {
+		protocol, method string
+		want             []string
+	}{
+		{"openapi", "PUT", []string{"Mode"}}, {"openapi", "PATCH", []string{"Color", "Mode"}}, {"openapi", "POST", []string{"Color", "Mode"}}, {"restJson1", "PUT", []string{"Color", "Mode"}},
+	} {
+		b := &Binding{Protocol: test.protocol, Create: &Call{Send: []Bound{{Property: "Name", Required: true}}}, Update: []*Call{{Method: test.method, Changes: changes, Send: send}}}
+		if got := b.Unremovable(); !slices.Equal(got, test.want) {
+			t.Errorf("%s %s: %v", test.protocol, test.method, got)
+		}
+	}
+}
