@@ -20,6 +20,8 @@ type API struct {
 	Name     string // of the service: the name of its shape, or the title of the description
 	Version  string
 	Format   string // "smithy" or "openapi"
+	XMLNS    string // of awsQuery and restXml: the namespace of documents
+	BareXML  bool   // of restXml: errors have no element around them
 	Protocol string // "restJson1", "awsJson1_0", … or "openapi" for JSON and forms over HTTP
 	Prefix   string // of the actions in permissions; "" if it has none
 	Target   string // of awsJson: the first part of X-Amz-Target
@@ -63,7 +65,10 @@ type Operation struct {
 	ContentType string    // of the request
 	Output      *Shape    // the body of a successful response; nil if it has none
 	OutMember   string    // as BodyMember
+	OutHeaders  []*Member // of the response outside of its body; Wire is "" for the status
+	OutType     string    // OpenAPI: the media type of a successful response
 	Status      []int     // of successful responses
+	Open        bool      // needs no credentials
 
 	Errors   []Error
 	Paging   *Paging   // nil if results are not in pages
@@ -85,6 +90,7 @@ func (o *Operation) Param(in Place, name string) *Member {
 // An Error is a failure that an operation declares.
 type Error struct {
 	Name   string // of the shape; "" in OpenAPI
+	Code   string // of awsQuery, if it is not the name
 	Status int    // of HTTP; 0 means every other status
 	Retry  bool   // the same call may succeed later
 	Shape  *Shape // of the response; nil if it is not described
@@ -144,8 +150,9 @@ type Member struct {
 	ReadOnly, WriteOnly          bool            // marked so
 	Sensitive, Deprecated, Token bool            // Token: makes calls idempotent
 	NotProperty                  bool            // marked as not part of the resource
-	Default                      *document.Value // nil without one
+	Default, Example             *document.Value // nil without one
 	Relation                     string          // the type of the resource that the value identifies
+	Flat, Attribute              bool            // in XML: a list or map without an element around it; an attribute
 }
 
 // Kind is the kind of a [Shape].
@@ -179,9 +186,15 @@ type Shape struct {
 	Members   []*Member // of structures and unions
 	Item, Key *Shape    // the elements of a list; values and keys of a map; Key may be nil
 
+	Nullable bool   // the value may be null; of lists and maps in Smithy: elements may be
+	More     bool   // members that are not described are allowed; of strings: simple values of other types are
+	XMLName  string // in XML: the root element, if it is not the name
+	ItemName string // in XML: the element of an item of a list or of a value of a map
+	KeyName  string // in XML: the element of a key of a map
+
 	Enum             []string
 	Pattern          string
-	Format           string // as the description has it
+	Format           string // as the description has it; of timestamps in Smithy: epoch-seconds, date-time, http-date or ""
 	MinLen, MaxLen   *int   // of strings, lists and maps
 	Minimum, Maximum string // of numbers, as written; "" without
 	Unique           bool   // of lists

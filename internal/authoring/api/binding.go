@@ -80,7 +80,8 @@ type BoundShape struct {
 	Name   string      `json:"name,omitempty"`   // of objects: the members in Binding.Shapes
 
 	// Of XML and forms of awsQuery.
-	Wrapped string `json:"wrapped,omitempty"` // the name of an item within a list or of an entry within a map; "" if items stand for themselves
+	Wrapped string `json:"wrapped,omitempty"` // the name of an item within a list or of an entry within a map
+	Flat    bool   `json:"flat,omitempty"`    // there is no element around the items: each has the name of the list
 	Key     string `json:"key,omitempty"`     // of the key of an entry
 	Value   string `json:"value,omitempty"`   // of its value
 }

@@ -23,7 +23,10 @@ type Derived struct {
 	// the name of the operation with " request" or " response" after it.
 	Envelopes map[string]string
 
-	schema *document.Value
+	schema   *document.Value
+	settings *Settings
+	binding  *Binding
+	unbound  diag.List // why handlers cannot be generated
 }
 
 // A Decision is one choice that [Derive] made.
@@ -74,8 +77,8 @@ func (p *Property) settable() *Member {
 // api/identifier, api/same-name and api/name; with errors the result is of no use.
 func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.List) {
 	d := &deriver{
-		Derived:  &Derived{API: a, TypeName: typeName, Envelopes: map[string]string{}},
-		settings: s, ignored: map[string]bool{},
+		Derived: &Derived{API: a, TypeName: typeName, Envelopes: map[string]string{}, settings: s},
+		ignored: map[string]bool{}, params: map[string]*Property{},
 	}
 	own := *r
 	d.Resource = &own
@@ -88,10 +91,16 @@ func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.L
 	}
 	d.collect()
 	d.identify()
+	if d.tagged() && d.arnProperty() == nil {
+		d.Resource.Tags = nil // they know resources by their ARNs
+	}
 	for _, p := range d.Properties {
 		d.decide(p)
 	}
 	d.checkNames()
+	if !d.problems.HasErrors() {
+		d.bind()
+	}
 	if !d.problems.HasErrors() {
 		d.buildSchema()
 	}
@@ -102,11 +111,11 @@ const maxProperties = 500 // the largest published type has 150
 
 type deriver struct {
 	*Derived
-	settings *Settings
 	problems diag.List
-	ignored  map[string]bool // normalised names of members that were left out
-	siblings map[string]bool // normalised names of the members of the request or response that is being read
-	readAll  map[string]bool // normalised names of members at most two levels deep in the read
+	params   map[string]*Property // by the normalised names of the identifiers of the operations
+	ignored  map[string]bool      // normalised names of members that were left out
+	siblings map[string]bool      // normalised names of the members of the request or response that is being read
+	readAll  map[string]bool      // normalised names of members at most two levels deep in the read
 }
 
 func (d *deriver) fail(id string, at diag.Range, message, hint string) {

@@ -164,7 +164,9 @@ func (d *deriver) handlers() *document.Value {
 	}
 	out.Set("delete", permissions(r.Delete, r.Read))
 	if r.List == nil {
-		d.note("", "no list", "the API has no operation to list")
+		if !slices.ContainsFunc(d.Decisions, func(c Decision) bool { return c.Choice == "no list" }) {
+			d.note("", "no list", "the API has no operation to list")
+		}
 		return out
 	}
 	list := permissions(r.List)

@@ -17,7 +17,12 @@ func (d *deriver) identify() {
 	var found []*Property
 	problems, decisions := d.problems, d.Decisions
 	for i, id := range d.Resource.Identifiers {
-		if p := d.identifier(i, id); p != nil && !slices.Contains(found, p) {
+		p := d.identifier(i, id)
+		if p == nil {
+			continue
+		}
+		d.params[norm(id)] = p
+		if !slices.Contains(found, p) {
 			found = append(found, p)
 		}
 	}
@@ -31,6 +36,11 @@ func (d *deriver) identify() {
 			}
 			d.note(p.Name, "identifier", "the settings say so")
 			found = append(found, p)
+		}
+		for i, id := range d.Resource.Identifiers {
+			if len(found) == len(d.Resource.Identifiers) {
+				d.params[norm(id)] = found[i]
+			}
 		}
 	}
 	for _, p := range found {

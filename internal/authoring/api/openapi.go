@@ -189,6 +189,7 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 	if op.Doc == "" {
 		op.Doc = textOf(v, "summary")
 	}
+	op.Open = r.open(v)
 	r.readParams(op, v.Get("parameters"))
 	r.readParams(op, shared)
 	if body, _ := r.follow(v.Get("requestBody")); body != nil {
@@ -204,6 +205,16 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 	}
 	r.findPaging(op)
 	return op
+}
+
+// open reports whether an operation needs no credentials.
+func (r *openapiReader) open(operation *document.Value) bool {
+	needed := operation.Get("security")
+	if needed == nil {
+		needed = r.root.Get("security")
+	}
+	return needed == nil || len(needed.Items) == 0 ||
+		slices.ContainsFunc(needed.Items, func(v *document.Value) bool { return len(v.Members) == 0 })
 }
 
 // readParams adds parameters that the operation does not have yet.
@@ -224,7 +235,18 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 			_, content := chooseMedia(v.Get("content"))
 			schema = content.Get("schema")
 		}
-		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: textOf(v, "description"), At: v.At, Required: isTrue(v, "required") || in == InPath}
+		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: textOf(v, "description"), At: v.At, Required: isTrue(v, "required") || in == InPath, Example: v.Get("example")}
+		for _, entry := range v.Get("examples").Distinct() {
+			if example, _ := r.follow(entry.Value); p.Example == nil {
+				p.Example = example.Get("value")
+			}
+		}
+		if to, _ := r.follow(schema); to != nil {
+			p.Default = to.Get("default")
+			if p.Example == nil {
+				p.Example = exampleOf(to)
+			}
+		}
 		if in == InHeader && (norm(name) == "idempotencykey" || norm(name) == "xidempotencykey") {
 			p.Token, op.Token = true, name
 		}
@@ -260,12 +282,17 @@ func (r *openapiReader) readResponse(op *Operation, entry document.Member) {
 	if err != nil && entry.Key != "default" {
 		return
 	}
-	_, content := chooseMedia(v.Get("content"))
+	media, content := chooseMedia(v.Get("content"))
 	schema := content.Get("schema")
 	if status >= 200 && status < 300 {
 		op.Status = append(op.Status, status)
 		if op.Output == nil && schema != nil {
-			op.Output = r.shape(schema, "", 0)
+			op.Output, op.OutType = r.shape(schema, "", 0), media
+			for _, header := range v.Get("headers").Distinct() {
+				if to, _ := r.follow(header.Value); to != nil {
+					op.OutHeaders = append(op.OutHeaders, &Member{Name: header.Key, Wire: header.Key, In: InHeader, Shape: r.shape(to.Get("schema"), "", 0), At: header.KeyAt})
+				}
+			}
 		}
 		op.Examples = append(op.Examples, r.readExamples(content, false)...)
 		return

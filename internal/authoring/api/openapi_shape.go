@@ -22,7 +22,7 @@ func (r *openapiReader) shape(v *document.Value, name string, depth int) *Shape 
 	if known := r.shapes[to]; known != nil {
 		return known
 	}
-	out := &Shape{Name: name, Doc: textOf(to, "description")}
+	out := &Shape{Name: name, Doc: textOf(to, "description"), Nullable: nullable(to)}
 	r.shapes[to] = out
 	if r.members > maxMembers || depth > maxMerge*8 {
 		out.Refused = "it is nested too deeply"
@@ -30,6 +30,27 @@ func (r *openapiReader) shape(v *document.Value, name string, depth int) *Shape 
 	}
 	r.fill(out, to, depth)
 	return out
+}
+
+// nullable reports whether a schema allows null beside other values.
+func nullable(v *document.Value) bool {
+	if isTrue(v, "nullable") || slices.Contains(v.Get("type").Strings(), "null") {
+		return true
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		if list := v.Get(key); list != nil && len(nonNull(list.Items)) < len(list.Items) {
+			return true
+		}
+	}
+	return false
+}
+
+// exampleOf is the first example of a schema, or nil.
+func exampleOf(v *document.Value) *document.Value {
+	if v.Get("example") == nil && v.Get("examples") != nil && len(v.Get("examples").Items) > 0 {
+		return v.Get("examples").Items[0]
+	}
+	return v.Get("example")
 }
 
 // fill reads a schema into a shape.
@@ -46,6 +67,7 @@ func (r *openapiReader) fill(out *Shape, v *document.Value, depth int) {
 		types = []string{"object"}
 	case slices.Contains(types, "string"):
 		types = []string{"string"} // string or integer: as text
+		out.More = true
 	case len(types) == 2 && slices.Contains(types, "integer") && slices.Contains(types, "number"):
 		types = []string{"number"}
 	case len(types) == 0 && keyword(parts, "items") != nil:
@@ -132,10 +154,11 @@ func (r *openapiReader) fillObject(out *Shape, parts []*document.Value, depth in
 			out.Members = append(out.Members, m)
 		}
 	}
+	more := keyword(parts, "additionalProperties")
+	out.More = more != nil && (more.Kind == document.Object || more.Bool)
 	if len(out.Members) > 0 {
 		return
 	}
-	more := keyword(parts, "additionalProperties")
 	if more == nil || more.Kind != document.Object || len(more.Members) == 0 {
 		out.Kind = Any
 		out.Refused = undescribed
@@ -157,6 +180,9 @@ func (r *openapiReader) member(entry document.Member, depth int) *Member {
 		}
 		if d := v.Get("default"); m.Default == nil && d != nil && d.Kind != document.Null {
 			m.Default = d
+		}
+		if m.Example == nil {
+			m.Example = exampleOf(v)
 		}
 	}
 	m.Sensitive = m.Shape.Sensitive
@@ -226,12 +252,14 @@ func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternat
 		out.Kind = Structure
 		seen := map[string]bool{}
 		if own := r.ownMembers(v, depth); own != nil {
+			out.More = own.More
 			out.Members = append(out.Members, own.Members...)
 			for _, m := range own.Members {
 				seen[m.Name] = true
 			}
 		}
 		for _, s := range shapes {
+			out.More = out.More || s.More
 			for _, m := range s.Members {
 				if seen[m.Name] {
 					continue
@@ -254,7 +282,7 @@ func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternat
 			out.Enum = nil
 		}
 	case !slices.ContainsFunc(kinds, func(k Kind) bool { return !simple(k) }) && slices.Contains(kinds, String):
-		out.Kind = String
+		out.Kind, out.More = String, true
 	default:
 		out.Refused = "it is one of several types"
 	}

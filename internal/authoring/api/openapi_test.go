@@ -176,7 +176,7 @@ components:
 	if p := create.Param(InHeader, "tenant"); p == nil || p.Shape.MaxLen == nil {
 		t.Error("the parameter of the operation does not replace that of the path")
 	}
-	if got := fmt.Sprint(create.Errors); got != "[{ 409 false <nil>} { 429 true <nil>} { 500 false <nil>}]" {
+	if got := fmt.Sprint(create.Errors); got != "[{  409 false <nil>} {  429 true <nil>} {  500 false <nil>}]" {
 		t.Errorf("errors: %s", got)
 	}
 	if got := fmt.Sprint(a.Auth, a.Servers); got != "[{key apiKey header X-Key } {token bearer   } {oauth oauth2   https://example.com/token}] [https://example.com/v1]" {

@@ -21,7 +21,14 @@ type Settings struct {
 	Additional [][]string
 	Envelope   map[string]string // by action: the member that contains the resource, "" for none
 	Properties []PropertySettings
-	at         map[string]diag.Range // of the keys
+
+	Auth   string // the name of a scheme
+	Wait   *Wait
+	NoWait bool // Wait is empty: handlers do not wait
+	Find   *Find
+	Errors map[string]map[string]string // by action: handler error codes by the names of errors or statuses
+
+	at map[string]diag.Range // of the keys
 }
 
 // SourceSettings name the description that the settings are about. Paths are relative to the
@@ -72,6 +79,13 @@ func ParseSettings(file string, data []byte) (*Settings, diag.List) {
 		},
 		"envelope":   func(m document.Member) { p.actions(m, func(a document.Member) { p.s.Envelope[a.Key] = p.text(a) }) },
 		"properties": p.properties,
+		"auth":       func(m document.Member) { p.s.Auth = p.text(m) },
+		"wait":       p.wait,
+		"find":       p.find,
+		"errors": func(m document.Member) {
+			p.s.Errors = map[string]map[string]string{}
+			p.actions(m, func(a document.Member) { p.s.Errors[a.Key] = p.codes(a) })
+		},
 	})
 	return p.s, p.problems
 }
@@ -174,6 +188,53 @@ func (p *settingsReader) properties(m document.Member) {
 		})
 		p.s.Properties = append(p.s.Properties, s)
 	}
+}
+
+// wait is an object, or false: handlers do not wait.
+func (p *settingsReader) wait(m document.Member) {
+	p.s.Wait = &Wait{Delay: 5}
+	if m.Value.Kind == document.Bool && !m.Value.Bool {
+		p.s.NoWait = true
+		return
+	}
+	p.object(m.Value, "wait", map[string]func(document.Member){
+		"property": func(m document.Member) { p.s.Wait.Property = p.text(m) },
+		"pending":  func(m document.Member) { p.s.Wait.Pending = p.list(m) },
+		"success":  func(m document.Member) { p.s.Wait.Success = p.list(m) },
+		"failure":  func(m document.Member) { p.s.Wait.Failure = p.list(m) },
+		"deleting": func(m document.Member) { p.s.Wait.Deleting = p.list(m) },
+		"gone":     func(m document.Member) { p.s.Wait.Gone = p.list(m) },
+		"delay": func(m document.Member) {
+			if p.s.Wait.Delay = number(m.Value); m.Value.Kind != document.Number || p.s.Wait.Delay < 1 || p.s.Wait.Delay > 3600 {
+				p.wrong(m, "a number of seconds from 1 to 3600")
+			}
+		},
+	})
+}
+
+// find is a list of properties that are unique together, or none.
+func (p *settingsReader) find(m document.Member) {
+	p.s.Find = &Find{By: "list", Reason: "the settings say so"}
+	if m.Value.Kind == document.String && m.Value.Text == "none" {
+		p.s.Find.By = "none"
+		return
+	}
+	p.s.Find.Properties = p.list(m)
+}
+
+// codes are handler error codes by the names of errors or statuses.
+func (p *settingsReader) codes(m document.Member) map[string]string {
+	out := map[string]string{}
+	if m.Value.Kind != document.Object {
+		p.wrong(m, "an object")
+		return out
+	}
+	for _, entry := range m.Value.Distinct() {
+		if out[entry.Key] = p.text(entry); !slices.Contains(handlerCodes, out[entry.Key]) {
+			p.wrong(entry, "a handler error code, such as AlreadyExists or NotFound")
+		}
+	}
+	return out
 }
 
 // property returns the settings of a property by its names, or nil.

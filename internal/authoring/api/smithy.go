@@ -84,6 +84,12 @@ func (r *smithyReader) readService() {
 			r.api.Auth = append(r.api.Auth, smithyScheme(t))
 		}
 	}
+	if t := r.service.Trait("smithy.api#xmlNamespace"); t != nil {
+		r.api.XMLNS = textOf(t.Value, "uri")
+	}
+	if t := r.service.Trait("aws.protocols#restXml"); t != nil {
+		r.api.BareXML = isTrue(t.Value, "noErrorWrapping")
+	}
 	if t := r.service.Trait("aws.api#service"); t != nil {
 		r.api.Prefix = cmp.Or(textOf(t.Value, "arnNamespace"), strings.ToLower(r.api.Name))
 		if prefix := textOf(t.Value, "endpointPrefix"); prefix != "" {
@@ -128,8 +134,12 @@ func (r *smithyReader) readOperation(s *smithy.Shape) {
 	if op.Status == nil {
 		op.Status = []int{200}
 	}
+	op.Open = len(r.api.Auth) == 0 || s.Has("smithy.api#optionalAuth")
+	if t := s.Trait("smithy.api#auth"); t != nil && len(t.Value.Items) == 0 {
+		op.Open = true
+	}
 	r.readInput(op, r.m.Shape(s.Input))
-	op.Output, op.OutMember = r.readOutput(r.m.Shape(s.Output))
+	r.readOutput(op, r.m.Shape(s.Output))
 	for _, id := range slices.Concat(s.Errors, r.service.Errors) {
 		if e := r.m.Shape(id); e != nil {
 			op.Errors = append(op.Errors, r.readError(e))
@@ -187,25 +197,36 @@ func (r *smithyReader) readInput(op *Operation, input *smithy.Shape) {
 	}
 }
 
-// readOutput is the body of a response: the member that is the payload, or the structure
-// without what is in headers.
-func (r *smithyReader) readOutput(output *smithy.Shape) (body *Shape, payload string) {
+// readOutput splits the members of an output as readInput does. The body is the member that is
+// the payload, or the structure without what is in headers.
+func (r *smithyReader) readOutput(op *Operation, output *smithy.Shape) {
 	if output == nil || len(output.Members) == 0 {
-		return nil, ""
+		return
 	}
-	body = &Shape{Name: output.Name(), Kind: Structure, Doc: doc(output)}
+	body := &Shape{Name: output.Name(), Kind: Structure, Doc: doc(output)}
 	for _, member := range output.Members {
+		m := r.member(member)
 		if r.rest() {
-			if member.Has("smithy.api#httpPayload") {
-				return r.shape(member.Target), member.Name()
-			}
-			if member.Has("smithy.api#httpHeader") || member.Has("smithy.api#httpPrefixHeaders") || member.Has("smithy.api#httpResponseCode") {
+			header := cmp.Or(member.Trait("smithy.api#httpHeader"), member.Trait("smithy.api#httpPrefixHeaders"))
+			switch {
+			case member.Has("smithy.api#httpPayload"):
+				op.Output, op.OutMember = m.Shape, m.Name
 				continue
+			case header != nil:
+				m.In, m.Wire = InHeader, header.Value.Text
+			case member.Has("smithy.api#httpResponseCode"):
+				m.In, m.Wire = InHeader, ""
 			}
 		}
-		body.Members = append(body.Members, r.member(member))
+		if m.In == InBody {
+			body.Members = append(body.Members, m)
+		} else {
+			op.OutHeaders = append(op.OutHeaders, m)
+		}
 	}
-	return body, ""
+	if op.Output == nil {
+		op.Output = body
+	}
 }
 
 func (r *smithyReader) readError(s *smithy.Shape) Error {
@@ -215,6 +236,12 @@ func (r *smithyReader) readError(s *smithy.Shape) Error {
 	}
 	if t := s.Trait("smithy.api#httpError"); t != nil {
 		out.Status = number(t.Value)
+	}
+	if t := s.Trait("aws.protocols#awsQueryError"); t != nil {
+		out.Code = textOf(t.Value, "code")
+		if status := number(t.Value.Get("httpResponseCode")); status != 0 && r.api.Protocol == "awsQuery" {
+			out.Status = status
+		}
 	}
 	return out
 }
@@ -269,6 +296,12 @@ func (r *smithyReader) member(s *smithy.Shape) *Member {
 	if t := s.Trait("smithy.api#jsonName"); t != nil && r.api.Protocol == "restJson1" {
 		m.Wire = t.Value.Text
 	}
+	if r.api.Protocol == "awsQuery" || r.api.Protocol == "restXml" {
+		if t := s.Trait("smithy.api#xmlName"); t != nil {
+			m.Wire = t.Value.Text
+		}
+		m.Flat, m.Attribute = s.Has("smithy.api#xmlFlattened"), s.Has("smithy.api#xmlAttribute")
+	}
 	if t := s.Trait("smithy.api#default"); t != nil && t.Value.Kind != document.Null {
 		m.Default = t.Value
 	}
@@ -282,7 +315,7 @@ func (r *smithyReader) member(s *smithy.Shape) *Member {
 // member itself has.
 func (r *smithyReader) memberShape(s *smithy.Shape) *Shape {
 	shape := r.shape(s.Target)
-	narrowed := slices.ContainsFunc([]smithy.ID{"smithy.api#length", "smithy.api#pattern", "smithy.api#range", "smithy.api#uniqueItems"}, s.Has)
+	narrowed := slices.ContainsFunc([]smithy.ID{"smithy.api#length", "smithy.api#pattern", "smithy.api#range", "smithy.api#uniqueItems", "smithy.api#timestampFormat"}, s.Has)
 	if !narrowed || shape.Kind == Structure || shape.Kind == Union {
 		return shape
 	}
@@ -312,12 +345,23 @@ func (r *smithyReader) shape(id smithy.ID) *Shape {
 	if id.Namespace() == "smithy.api" {
 		out.Name = ""
 	}
+	if s.Has("smithy.api#xmlName") && (r.api.Protocol == "restXml" || r.api.Protocol == "awsQuery") {
+		out.XMLName = s.Trait("smithy.api#xmlName").Value.Text
+	}
 	constrain(out, s)
+	out.Nullable = s.Has("smithy.api#sparse")
+	element := func(member string) string {
+		if t := s.Member(member).Trait("smithy.api#xmlName"); t != nil {
+			return t.Value.Text
+		}
+		return member
+	}
 	switch s.Type {
 	case smithy.List, smithy.Set:
 		out.Unique = out.Unique || s.Type == smithy.Set
-		out.Item = r.memberShape(s.Member("member"))
+		out.Item, out.ItemName = r.memberShape(s.Member("member")), element("member")
 	case smithy.Map:
+		out.KeyName, out.ItemName = element("key"), element("value")
 		out.Key, out.Item = r.memberShape(s.Member("key")), r.memberShape(s.Member("value"))
 	case smithy.Structure, smithy.Union:
 		for _, member := range s.Members {
@@ -339,6 +383,9 @@ func constrain(out *Shape, s *smithy.Shape) {
 		out.Minimum, out.Maximum = literal(t.Value.Get("min")), literal(t.Value.Get("max"))
 	}
 	out.Unique = out.Unique || s.Has("smithy.api#uniqueItems")
+	if t := s.Trait("smithy.api#timestampFormat"); t != nil {
+		out.Format = t.Value.Text
+	}
 	if t := s.Trait("smithy.api#enum"); t != nil {
 		for _, item := range t.Value.Items {
 			out.Enum = append(out.Enum, textOf(item, "value"))

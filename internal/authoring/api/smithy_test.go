@@ -170,9 +170,11 @@ structure ClusterData {
 }
 `
 
-func readClusters(t *testing.T) *API {
+func readClusters(t *testing.T) *API { return readModel(t, clusters) }
+
+func readModel(t *testing.T, text string) *API {
 	t.Helper()
-	m, events := smithy.Load([]smithy.Source{{File: "clusters.smithy", Data: []byte(clusters)}}, smithy.Config{})
+	m, events := smithy.Load([]smithy.Source{{File: "t.smithy", Data: []byte(text)}}, smithy.Config{})
 	for _, e := range smithy.Validate(m, events) {
 		if e.Severity >= smithy.DangerSeverity {
 			t.Fatalf("%s %s", e.Shape, e.Message)
