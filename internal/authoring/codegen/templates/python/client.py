@@ -38,6 +38,26 @@ class PagedResource(Resource):
         return modelled
 
 
+def properties(of: Optional[ResourceModel]) -> Values:
+    """Returns the properties of a model."""
+    return dict(of._serialize()) if of else {}
+
+
+def model(values: Values) -> ResourceModel:
+    """Returns the model with properties that the service returned."""
+    try:
+        return ResourceModel._deserialize(values) or ResourceModel()
+    except exceptions.InvalidRequest as problem:
+        raise exceptions.ServiceInternalError(
+            f"the service returned a value that the schema does not allow: {problem}"
+        ) from None
+
+
+def identifier_of(values: Values) -> str:
+    """Returns the identifier of a resource as CloudFormation writes it."""
+    return "|".join(wire.text_of(values.get(name, "")) for name in API["identifier"])
+
+
 class Client:
     """Calls the service for one request of CloudFormation."""
 
@@ -61,34 +81,31 @@ class Client:
         if not _is_http(self._endpoint):
             raise exceptions.InvalidTypeConfiguration(
                 API["typeName"],
-                "the endpoint of the service is unknown: set Endpoint to its URL, "
-                "which begins with https:// or http://",
+                "the endpoint of the service is unknown: "
+                "set Endpoint in the type configuration to its http or https URL",
             )
         self._opener = urllib.request.build_opener(_SameServer)
 
     # Operations
 
-    def call(
-        self, operation: Operation, values: Values, extra: Iterable[Sent] = ()
-    ) -> Values:
+    def call(self, operation: Operation, values: Values) -> Values:
         """Calls an operation with properties and returns those of its response."""
-        body, headers = self._send(operation, values, extra)
-        return wire.receive(operation, body, headers)
+        return wire.receive(operation, self._send(operation, values))
 
     def read(self, values: Values) -> Values:
         """Returns the properties of the resource that the identifiers in values name."""
+        operation = API["read"]
         named = {name: values[name] for name in API["identifier"] if values.get(name)}
-        if len(named) < len(API["identifier"]):
+        if len(named) < len(API["identifier"]) or not wire.possible(operation, named):
             raise exceptions.NotFound(API["typeName"], identifier_of(values))
-        live = {**named, **self.call(API["read"], named)}
-        wait = API.get("wait")
-        if wait and live.get(wait["property"]) in wait.get("gone", []):
+        live = {**named, **self.call(operation, named)}
+        if _is_gone(live):
             raise exceptions.NotFound(API["typeName"], identifier_of(values))
-        tags = API.get("tags")
-        if tags and "list" in tags:
-            listed = tags["list"]
-            body, _ = self._send(listed["call"], live)
-            found = wire.read_tags(wire.dig(body, listed["at"]), listed["form"])
+        tags = API.get("tags", {})
+        if "list" in tags:
+            listing = tags["list"]
+            body = self._send(listing["call"], live)
+            found = wire.read_tags(wire.dig(body, listing["at"]), listing["form"])
             if found:
                 live[tags["property"]] = wire.write_tags(found, tags["form"])
         return properties(model(live))
@@ -96,77 +113,74 @@ class Client:
     def page(
         self, values: Values, token: Optional[str] = None
     ) -> Tuple[List[Values], Optional[str]]:
-        """Returns the resources on a page, and the token of the next page."""
+        """Returns the resources on a page of the list, and the token of the next one."""
         operation = API["list"]
         paging = operation.get("page")
         extra: List[Sent] = []
         if paging:
-            if paging["style"] in ("number", "offset"):
-                token = str(paging.get("first", 0)) if token is None else token
-                if not re.fullmatch("[0-9]{1,15}", token):
-                    raise exceptions.InvalidRequest("the token is not one of a list")
-                extra.append((paging, int(token)))
-            elif token:
-                extra.append((paging, token))
-            if paging.get("size") and paging.get("count"):
+            if paging["style"] == "number" and not token:
+                token = str(paging.get("first", 0))
+            if token:
+                extra.append((paging, wire.page_token(paging, token)))
+            if "size" in paging:
                 extra.append((paging["size"], paging["count"]))
-        body, _ = self._send(operation, values, extra)
+        body = self._send(operation, values, extra)
         items = wire.dig(body, operation.get("items", []))
+        # Items do not repeat the identifiers of their parents.
+        parents = {name: values[name] for name in API["identifier"] if name in values}
         found = [
-            # Items do not repeat the identifiers of their parents.
-            {
-                **{k: values[k] for k in API["identifier"] if values.get(k)},
-                **wire.receive(operation, item),
-            }
+            {**parents, **wire.receive(operation, item)}
             for item in (items if isinstance(items, list) else [])
         ]
         following = wire.next_page(paging, body, token, found) if paging else None
-        return found, following if following != token else None
+        live = [item for item in found if not _is_gone(item)]
+        return live, following if following != token else None
 
-    def find(self, desired: Values) -> Optional[Values]:
-        """Returns the resource whose unique properties are those of another one."""
-        names, token, pages = API["find"]["properties"], None, 0
-        while pages < 1000:
+    def find(self, desired: Values, names: Iterable[str]) -> Optional[Values]:
+        """Returns the resource of the list with the same values of some properties."""
+        token = None
+        while True:
             items, token = self.page(desired, token)
             for item in items:
+                if any(name not in item for name in names):
+                    try:
+                        item = self.read(item)  # the list is shorter than the resource
+                    except exceptions.NotFound:
+                        continue
                 if all(item.get(name) == desired.get(name) for name in names):
                     return item
-            pages += 1
             if token is None:
                 return None
-        raise exceptions.ServiceInternalError("the list does not end")
 
     def update(
         self, operation: Operation, desired: Values, before: Values, live: Values
     ) -> bool:
-        """Calls an update if it changes something, and reports whether it does."""
-        partial = operation.get("partial", False)
-        values: Values = {}
-        extra: List[Sent] = []
-        changes = False
-        for entry in operation.get("send", []):
+        """Calls an update if properties that it sets differ from those before."""
+        values = {name: live[name] for name in API["identifier"]}
+        resets: List[Sent] = []
+        called = False
+        for entry in operation["send"]:
             name = entry["property"]
-            changed = name in operation["changes"] and desired.get(name) != before.get(
-                name
-            )
-            if name in API["identifier"]:
-                values[name] = live[name]
-            elif name in desired:
-                changes = changes or changed
-                if changed or entry.get("required") or not partial:
+            changed = name in operation["changes"]
+            changed = changed and desired.get(name) != before.get(name)
+            if name in values:
+                continue
+            if name in desired:
+                called = called or changed
+                if changed or entry.get("required") or not operation.get("partial"):
                     values[name] = desired[name]
+            elif entry.get("required"):
+                values[name] = live.get(name)
+            elif changed and not operation.get("partial"):
+                called = True  # the service removes what is missing
             elif changed and "reset" in entry:
-                changes = True
-                extra.append((entry, entry["reset"]))
-            elif entry.get("required") and name in live:
-                values[name] = live[name]
-            elif not partial:
-                changes = changes or changed
-        if changes:
-            self._send(operation, values, extra)
-        return changes
+                called = True
+                resets.append((entry, entry["reset"]))
+        if called:
+            self._send(operation, values, resets)
+        return called
 
-    def retag(self, desired: Values, live: Values) -> None:
+    def retag(self, live: Values, desired: Values) -> None:
         """Gives the resource the tags of other properties."""
         tags = API["tags"]
         have = wire.read_tags(live.get(tags["property"]), tags["form"])
@@ -175,34 +189,33 @@ class Client:
         new = {key: value for key, value in want.items() if have.get(key) != value}
         for change, some in (tags["untag"], gone), (tags["tag"], new):
             if some:
-                place = {"in": change["in"], "at": change["at"]}
                 value = wire.write_tags(some, change["form"])
-                self._send(change["call"], live, [(place, value)])
+                self._send(change["call"], live, [(change, value)])
 
     # Requests and responses
 
     def _send(
         self, operation: Operation, values: Values, extra: Iterable[Sent] = ()
-    ) -> Tuple[Any, Mapping[str, str]]:
-        reading = operation["method"] == "GET" or any(
-            operation is API.get(name) for name in ("read", "list")
-        )
+    ) -> Any:
+        """Sends a request and returns the body of the response."""
+        name, reading = operation["name"], operation["method"] == "GET"
+        reading = reading or operation is API["read"] or operation is API.get("list")
         request = self._request(operation, values, extra)
         for attempt in range(RETRIES + 1):
-            status, headers, text = self._exchange(operation["name"], request)
+            status, headers, text = self._exchange(name, request)
             try:
                 body = wire.parse(text) if text.strip() else None
             except ValueError:
-                if 200 <= status < 300:
+                if status < 300:
                     raise exceptions.ServiceInternalError(
-                        f"{operation['name']}: the response is not JSON"
+                        f"{name}: the response is not JSON"
                     ) from None
                 body = None
-            if 200 <= status < 300:
-                return body, headers
+            if status < 300:
+                return body
             failure = _failure(operation, values, status, headers, body)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
-            delay = _retry_after(headers, 0.2 * (attempt + 1))
+            delay = _retry_after(headers) or 0.2 * (attempt + 1)
             if not (reading and busy and attempt < RETRIES and delay <= 5):
                 break
             time.sleep(delay)
@@ -213,9 +226,10 @@ class Client:
     def _request(
         self, operation: Operation, values: Values, extra: Iterable[Sent]
     ) -> urllib.request.Request:
-        path, body, name = operation["path"], None, operation["name"]
+        name, method, path = operation["name"], operation["method"], operation["path"]
         query: List[Tuple[str, str]] = []
         headers = {"Accept": operation.get("accept", "application/json")}
+        body = None
         sent: List[Sent] = [
             (entry, wire.encode(values[entry["property"]], entry["shape"]))
             for entry in operation.get("send", [])
@@ -225,19 +239,19 @@ class Client:
             sent.append((operation["token"], self.token))
         for place, value in [*sent, *extra]:
             where, at = place["in"], place["at"]
-            items = value if isinstance(value, list) else [value]
+            texts = [
+                wire.text_of(v) for v in (value if type(value) is list else [value])
+            ]
             if where == "path":
-                path = wire.fill(path, at[0], wire.text_of(value))
+                path = wire.fill(path, at[0], texts[0])
             elif where == "query":
-                query += [(at[0], wire.text_of(item)) for item in items]
+                query += [(at[0], text) for text in texts]
             elif where == "header":
-                headers[at[0]] = ",".join(map(wire.text_of, items))
+                headers[at[0]] = ",".join(texts)
             else:
                 body = wire.put(body, at, value)
         if "{" in path:
-            raise exceptions.InvalidRequest(
-                f"{name}: the request lacks a property for the path {path}"
-            )
+            raise exceptions.InvalidRequest(f"{name}: a property of {path} is missing")
         data = wire.body_of(operation, body)
         if data is not None:
             headers["Content-Type"] = wire.content_type(operation)
@@ -249,26 +263,28 @@ class Client:
             url += "&" if "?" in path else "?"
             url += urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
         if API["auth"]["kind"] == "sigv4":
-            headers = self._sign(operation["method"], url, data, headers)
-        if any(not value.isprintable() for value in headers.values()):
+            headers = self._sign(method, url, data, headers)
+        if not all(text.isprintable() for text in headers.values()):
             raise exceptions.InvalidRequest(f"{name}: a header cannot have line breaks")
-        headers = {k: v.encode().decode("latin-1") for k, v in headers.items()}
-        return urllib.request.Request(url, data, headers, method=operation["method"])
+        headers = {
+            key: text.encode().decode("latin-1") for key, text in headers.items()
+        }
+        return urllib.request.Request(url, data, headers, method=method)
 
     def _exchange(
         self, name: str, request: urllib.request.Request
     ) -> Tuple[int, Mapping[str, str], bytes]:
         """Sends a request and returns the status, the headers and the body."""
-        left = self._deadline - time.monotonic()
-        deadline = time.monotonic() + min(left, REQUEST_SECONDS)
+        seconds = min(REQUEST_SECONDS, self._deadline - time.monotonic())
+        deadline = time.monotonic() + seconds
         text = b""
         try:
-            if left <= 0:
-                raise TimeoutError("the time of the handler is over")
+            if seconds <= 0:
+                raise TimeoutError("timed out")
             try:
-                response = self._opener.open(request, timeout=min(left, REQUEST_SECONDS))
-            except urllib.error.HTTPError as refusal:
-                response = refusal
+                response = self._opener.open(request, timeout=seconds)
+            except urllib.error.HTTPError as refused:
+                response = refused
             with response:
                 while chunk := response.read1(1 << 16):
                     text += chunk
@@ -282,10 +298,10 @@ class Client:
                     raise IncompleteRead(text)
                 return response.status, response.headers, text
         except (OSError, HTTPException) as problem:
-            # Other texts than those of OSError may have the URL, which may have a key.
-            reason = getattr(problem, "reason", problem)
-            known = reason if isinstance(reason, OSError) else type(problem).__name__
-            raise exceptions.NetworkFailure(f"{name}: {known}") from None
+            # The texts of other errors may have the URL, which may have a key.
+            cause = getattr(problem, "reason", problem)
+            reason = cause if isinstance(cause, OSError) else type(problem).__name__
+            raise exceptions.NetworkFailure(f"{name}: {reason}") from None
 
     # Credentials
 
@@ -293,64 +309,70 @@ class Client:
         value = wire.dig(self._settings, path)
         if not value:
             raise exceptions.InvalidCredentials(
-                f"set {'.'.join(path)} in the configuration of {API['typeName']}"
+                f"the type configuration has no {'.'.join(path)}: "
+                "set it with SetTypeConfiguration"
             )
         return wire.text_of(value)
 
-    def _authenticate(self, headers: Dict[str, str], query: List[Tuple[str, str]]) -> None:
+    def _authenticate(
+        self, headers: Dict[str, str], query: List[Tuple[str, str]]
+    ) -> None:
         auth = API["auth"]
-        kind = auth["kind"]
-        if kind == "apiKey":
+        if auth["kind"] == "apiKey":
             key = self._setting("ApiKey")
             if auth["in"] == "query":
                 query.append((auth["name"], key))
             elif auth["in"] == "cookie":
-                headers["Cookie"] = f"{auth['name']}={urllib.parse.quote(key)}"
+                headers["Cookie"] = f"{auth['name']}={key}"
             else:
                 headers[auth["name"]] = key
-        elif kind == "bearer":
+        elif auth["kind"] == "bearer":
             headers["Authorization"] = "Bearer " + self._setting("BearerToken")
-        elif kind == "basic":
-            headers["Authorization"] = _basic(
-                self._setting("Basic", "Username"), self._setting("Basic", "Password")
+        elif auth["kind"] == "basic":
+            user, password = (
+                self._setting("Basic", k) for k in ("Username", "Password")
             )
-        elif kind == "oauth2":
+            headers["Authorization"] = _basic(user, password)
+        elif auth["kind"] == "oauth2":
             headers["Authorization"] = "Bearer " + self._access_token()
 
     def _access_token(self) -> str:
-        """Returns the token of the OAuth client, which is kept until it expires."""
-        url = wire.dig(self._settings, ["OAuth", "TokenUrl"]) or API["auth"].get("tokenUrl", "")
+        """Returns the token for the OAuth client, which is kept until it expires."""
+        name = "request an access token"
+        client = self._setting("OAuth", "ClientId"), self._setting(
+            "OAuth", "ClientSecret"
+        )
+        options = self._settings["OAuth"]
+        url = options.get("TokenUrl") or API["auth"].get("tokenUrl", "")
         url = urllib.parse.urljoin(self._endpoint + "/", url)
         if not _is_http(url):
-            self._setting("OAuth", "TokenUrl of the service")
-        client = self._setting("OAuth", "ClientId"), self._setting("OAuth", "ClientSecret")
-        scopes = wire.dig(self._settings, ["OAuth", "Scopes"]) or []
+            raise exceptions.InvalidCredentials(f"{name}: OAuth.TokenUrl is not a URL")
         form = {"grant_type": "client_credentials"}
-        if scopes:
-            form["scope"] = scopes if isinstance(scopes, str) else " ".join(scopes)
-        key = (url, *client, form.get("scope", ""))
+        if options.get("Scopes"):
+            form["scope"] = options["Scopes"]
+        key = (url, *client, options.get("Scopes"))
         token, expires = _access_tokens.get(key, ("", 0.0))
         if time.monotonic() < expires:
             return token
-        headers = {"Accept": "application/json", "Authorization": _basic(*client)}
-        request = urllib.request.Request(
-            url, urllib.parse.urlencode(form).encode(), headers, method="POST"
-        )
-        status, _, text = self._exchange("the token URL", request)
+        headers = {
+            "Accept": "application/json",
+            "Authorization": _basic(
+                *(urllib.parse.quote(part, safe="") for part in client)
+            ),
+        }
+        data = urllib.parse.urlencode(form).encode()
+        request = urllib.request.Request(url, data, headers, method="POST")
+        status, _, text = self._exchange(name, request)
+        if status >= 500:
+            raise exceptions.ServiceInternalError(f"{name}: status {status}")
         try:
             answer = wire.parse(text)
-            token = answer["access_token"]
-            seconds = float(answer.get("expires_in", 60))
+            token, seconds = answer["access_token"], float(answer.get("expires_in", 60))
         except (ValueError, TypeError, KeyError, AttributeError):
-            token = ""
-        if status != 200 or not token or not isinstance(token, str):
-            if status in (429, 503):
-                raise exceptions.Throttling(f"the token URL: status {status}")
-            raise exceptions.InvalidCredentials(
-                f"the token URL: status {status} and no token; "
-                "check OAuth in the type configuration"
-            )
-        _access_tokens[key] = token, time.monotonic() + seconds - 30
+            token, seconds = "", 0
+        if status != 200 or not token:
+            raise exceptions.InvalidCredentials(f"{name}: status {status}, no token")
+        _access_tokens[key] = token, time.monotonic() + min(seconds, 86400) - 30
         return token
 
     def _sign(
@@ -358,9 +380,9 @@ class Client:
     ) -> Dict[str, str]:
         credentials = self._session and self._session.session.get_credentials()
         if not credentials:
-            raise exceptions.InvalidCredentials("the request has no credentials")
-        if not self._region:
-            self._setting("Region")
+            raise exceptions.InvalidCredentials(
+                "the request has no AWS credentials: the type needs an execution role"
+            )
         request = AWSRequest(method, url, headers=headers, data=data)
         SigV4Auth(credentials, API["auth"]["service"], self._region).add_auth(request)
         return dict(request.headers.items())
@@ -380,36 +402,23 @@ class _SameServer(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def properties(of: Optional[ResourceModel]) -> Values:
-    """Returns the properties of a model."""
-    return dict(of._serialize()) if of else {}
-
-
-def model(values: Values) -> ResourceModel:
-    """Returns the model with properties that the service returned."""
-    try:
-        return ResourceModel._deserialize(values) or ResourceModel()
-    except exceptions.InvalidRequest as problem:
-        raise exceptions.ServiceInternalError(
-            f"the service returned a value that the schema does not allow: {problem}"
-        ) from None
-
-
-def identifier_of(values: Values) -> str:
-    """Returns the identifier of a resource as CloudFormation writes it."""
-    return "|".join(wire.text_of(values.get(name, "")) for name in API["identifier"])
-
-
 def _is_http(url: str) -> bool:
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+    known = parts.scheme in ("http", "https") and bool(parts.hostname)
+    return known and url.isprintable() and " " not in url
 
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _is_gone(live: Values) -> bool:
+    """Reports whether the service still shows a resource that was deleted."""
+    wait = API.get("wait", {})
+    return "gone" in wait and live.get(wait["property"]) in wait["gone"]
 
 
 def _failure(
@@ -417,22 +426,24 @@ def _failure(
 ) -> Exception:
     """Returns the exception for a response that is an error."""
     members = body if isinstance(body, dict) else {}
-    names = [headers.get("X-Amzn-Errortype"), members.get("__type"), members.get("code")]
+    names = [headers.get("X-Amzn-Errortype"), *map(members.get, ("__type", "code"))]
     name = next((name for name in names if isinstance(name, str) and name), "")
     name = name.rsplit("#")[-1].split(":")[0]
     errors = operation.get("errors", {})
-    code = errors.get(name) or errors.get(str(status)) or API["statuses"].get(str(status))
+    code = (
+        errors.get(name) or errors.get(str(status)) or API["statuses"].get(str(status))
+    )
     code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
     if code in ("NotFound", "AlreadyExists"):
         return getattr(exceptions, code)(API["typeName"], identifier_of(values))
     message = f"{operation['name']}: status {status}"
     for member in ("message", "Message", "error", "detail", "title"):
-        if isinstance(members.get(member), str):
+        if isinstance(members.get(member), str) and members[member]:
             message += ": " + members[member][:300]
             break
     return getattr(exceptions, code)(message)
 
 
-def _retry_after(headers: Any, otherwise: float) -> float:
-    value = headers.get("Retry-After", "")
-    return float(value) if re.fullmatch("[0-9]{1,6}", value) else otherwise
+def _retry_after(headers: Any) -> float:
+    value = headers.get("Retry-After") or ""
+    return float(value) if re.fullmatch("[0-9]{1,6}", value) else 0

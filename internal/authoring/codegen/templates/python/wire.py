@@ -24,10 +24,23 @@ Operation = Mapping[str, Any]
 
 def fill(path: str, label: str, value: str) -> str:
     """Fills in {label} of a path, or {label+}, which may contain slashes."""
-    if {".", "..", ""} & set(value.split("/")):
+    greedy = "{%s+}" % label
+    parts = value.split("/") if greedy in path else [value]
+    if {"", ".", ".."}.intersection(parts):
         raise exceptions.InvalidRequest(f"{value!r} cannot be part of a path")
-    path = path.replace("{%s}" % label, urllib.parse.quote(value, safe=""))
-    return path.replace("{%s+}" % label, urllib.parse.quote(value, safe="/"))
+    path = path.replace(greedy, urllib.parse.quote(value, safe="/"))
+    return path.replace("{%s}" % label, urllib.parse.quote(value, safe=""))
+
+
+def possible(operation: Operation, values: Values) -> bool:
+    """Reports whether something can have these identifiers."""
+    for entry in operation["send"]:
+        value = values.get(entry["property"])
+        if entry["shape"].get("text") and isinstance(_number(text_of(value)), str):
+            return False
+        if entry["in"] == "path" and value in (".", ".."):
+            return False
+    return True
 
 
 def content_type(operation: Operation) -> str:
@@ -57,6 +70,8 @@ def _form(name: str, value: Any) -> Iterable[Tuple[str, str]]:
 
 
 def parse(text: bytes) -> Any:
+    """Returns the value of a JSON text. Not being one is a ValueError."""
+
     def refuse(constant: str) -> None:
         raise ValueError(constant)
 
@@ -64,6 +79,15 @@ def parse(text: bytes) -> Any:
         return json.loads(text, parse_constant=refuse)
     except RecursionError:
         raise ValueError("too deep") from None
+
+
+def page_token(paging: Mapping[str, Any], token: str) -> Any:
+    """Returns the token of a page as the service expects it."""
+    if paging["style"] not in ("number", "offset"):
+        return token
+    if not re.fullmatch("[0-9]{1,15}", token):
+        raise exceptions.InvalidRequest("nextToken is not one of this list")
+    return int(token)
 
 
 def next_page(
@@ -82,30 +106,18 @@ def next_page(
     return str(int(token or 0) + (1 if style == "number" else len(items)))
 
 
-def receive(operation: Operation, body: Any, headers: Any = None) -> Values:
-    """Returns the properties in a response."""
+def receive(operation: Operation, body: Any) -> Values:
+    """Returns the properties in the body of a response."""
     values: Values = {}
     for entry in operation.get("receive", []):
-        if entry["in"] == "header":
-            value = _from_header(headers.get(entry["at"][0]), entry["shape"])
-        else:
-            value = dig(body, entry["at"])
-        value = _decode(value, entry["shape"])
+        value = _decode(dig(body, entry["at"]), entry["shape"])
         if value is not None:
             values.setdefault(entry["property"], value)
     return values
 
 
-def _from_header(text: Optional[str], shape: Mapping[str, Any]) -> Any:
-    if text is not None and shape["kind"] in ("integer", "number", "boolean"):
-        try:
-            return parse(text.encode())
-        except ValueError:
-            return text
-    return text
-
-
 def dig(value: Any, path: Iterable[str]) -> Any:
+    """Returns the value at a path in a body, or None."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -222,6 +234,5 @@ def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:
         return tags
     names = form["key"], form.get("value")
     return [
-        {name: text for name, text in zip(names, pair) if name}
-        for pair in tags.items()
+        {name: text for name, text in zip(names, pair) if name} for pair in tags.items()
     ]
