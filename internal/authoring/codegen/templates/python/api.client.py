@@ -58,6 +58,24 @@ def identifier_of(values: Values) -> str:
     return "|".join(wire.text_of(values.get(name, "")) for name in API["identifier"])
 
 
+def identified(values: Values) -> Values:
+    """Returns the properties of the identifier, all of them."""
+    for name in API["identifier"]:
+        if not values.get(name):
+            raise exceptions.ServiceInternalError(
+                f"{API['create']['name']} returned no {name}"
+            )
+    return {name: values[name] for name in API["identifier"]}
+
+
+def with_stack_tags(values: Values, request: ResourceHandlerRequest) -> Values:
+    """Returns properties with the tags of the stack beside their own."""
+    name, form = API["tags"]["property"], API["tags"]["form"]
+    own = wire.read_tags(values.get(name), form)
+    tags = {**(request.desiredResourceTags or {}), **own}
+    return {**values, name: wire.write_tags(tags, form)} if tags else values
+
+
 class Client:
     """Calls the service for one request of CloudFormation."""
 
@@ -93,7 +111,7 @@ class Client:
         return wire.receive(operation, self._send(operation, values))
 
     def read(self, values: Values) -> Values:
-        """Returns the properties of the resource that the identifiers in values name."""
+        """Returns the properties of a resource by its identifier."""
         operation = API["read"]
         named = {name: values[name] for name in API["identifier"] if values.get(name)}
         if len(named) < len(API["identifier"]) or not wire.possible(operation, named):
@@ -113,7 +131,7 @@ class Client:
     def page(
         self, values: Values, token: Optional[str] = None
     ) -> Tuple[List[Values], Optional[str]]:
-        """Returns the resources on a page of the list, and the token of the next one."""
+        """Returns the resources on a page of the list, and the next token."""
         operation = API["list"]
         paging = operation.get("page")
         extra: List[Sent] = []
@@ -239,9 +257,8 @@ class Client:
             sent.append((operation["token"], self.token))
         for place, value in [*sent, *extra]:
             where, at = place["in"], place["at"]
-            texts = [
-                wire.text_of(v) for v in (value if type(value) is list else [value])
-            ]
+            items = value if isinstance(value, list) else [value]
+            texts = list(map(wire.text_of, items))
             if where == "path":
                 path = wire.fill(path, at[0], texts[0])
             elif where == "query":
@@ -266,9 +283,7 @@ class Client:
             headers = self._sign(method, url, data, headers)
         if not all(text.isprintable() for text in headers.values()):
             raise exceptions.InvalidRequest(f"{name}: a header cannot have line breaks")
-        headers = {
-            key: text.encode().decode("latin-1") for key, text in headers.items()
-        }
+        headers = {k: text.encode().decode("latin-1") for k, text in headers.items()}
         return urllib.request.Request(url, data, headers, method=method)
 
     def _exchange(
@@ -329,19 +344,16 @@ class Client:
         elif auth["kind"] == "bearer":
             headers["Authorization"] = "Bearer " + self._setting("BearerToken")
         elif auth["kind"] == "basic":
-            user, password = (
-                self._setting("Basic", k) for k in ("Username", "Password")
-            )
-            headers["Authorization"] = _basic(user, password)
+            user = self._setting("Basic", "Username")
+            headers["Authorization"] = _basic(user, self._setting("Basic", "Password"))
         elif auth["kind"] == "oauth2":
             headers["Authorization"] = "Bearer " + self._access_token()
 
     def _access_token(self) -> str:
         """Returns the token for the OAuth client, which is kept until it expires."""
         name = "request an access token"
-        client = self._setting("OAuth", "ClientId"), self._setting(
-            "OAuth", "ClientSecret"
-        )
+        client = self._setting("OAuth", "ClientId")
+        secret = self._setting("OAuth", "ClientSecret")
         options = self._settings["OAuth"]
         url = options.get("TokenUrl") or API["auth"].get("tokenUrl", "")
         url = urllib.parse.urljoin(self._endpoint + "/", url)
@@ -350,15 +362,13 @@ class Client:
         form = {"grant_type": "client_credentials"}
         if options.get("Scopes"):
             form["scope"] = options["Scopes"]
-        key = (url, *client, options.get("Scopes"))
+        key = (url, client, secret, form.get("scope", ""))
         token, expires = _access_tokens.get(key, ("", 0.0))
         if time.monotonic() < expires:
             return token
         headers = {
             "Accept": "application/json",
-            "Authorization": _basic(
-                *(urllib.parse.quote(part, safe="") for part in client)
-            ),
+            "Authorization": _basic(*map(urllib.parse.quote_plus, (client, secret))),
         }
         data = urllib.parse.urlencode(form).encode()
         request = urllib.request.Request(url, data, headers, method="POST")
@@ -393,7 +403,7 @@ _access_tokens: Dict[Tuple[str, ...], Tuple[str, float]] = {}
 
 
 class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Follows redirects of reads on the same server: others must not see credentials."""
+    """Follows redirects of reads on the same server: others see no credentials."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
@@ -430,9 +440,8 @@ def _failure(
     name = next((name for name in names if isinstance(name, str) and name), "")
     name = name.rsplit("#")[-1].split(":")[0]
     errors = operation.get("errors", {})
-    code = (
-        errors.get(name) or errors.get(str(status)) or API["statuses"].get(str(status))
-    )
+    code = errors.get(name) or errors.get(str(status))
+    code = code or API["statuses"].get(str(status))
     code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
     if code in ("NotFound", "AlreadyExists"):
         return getattr(exceptions, code)(API["typeName"], identifier_of(values))

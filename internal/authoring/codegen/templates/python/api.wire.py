@@ -218,7 +218,7 @@ def _date_time(value: Any, wire: Optional[str]) -> Any:
 
 
 def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
-    """Returns tags in the form of the service or of the schema, without those of AWS."""
+    """Returns the tags of the service or of a property, without those of AWS."""
     if form["kind"] == "map":
         tags = value if isinstance(value, dict) else {}
     else:

@@ -1,0 +1,262 @@
+"""The handlers of {{.TypeName}}, which call {{.API.Service}} by the client in client.py.
+
+api.json says which properties each operation sends and returns, and where. The handlers
+are yours: cfn generate keeps what you change here.
+"""
+
+from typing import Any, MutableMapping, Optional
+
+from cloudformation_cli_python_lib import (
+    Action,
+    OperationStatus,
+    ProgressEvent,
+    SessionProxy,
+    exceptions,
+)
+
+from .client import (
+    API,
+    Client,
+    PagedResource,
+    Values,
+    identified,
+    identifier_of,
+    model,
+    properties,
+{{- if .API.Tags}}
+    with_stack_tags,
+{{- end}}
+)
+from .models import ResourceHandlerRequest, ResourceModel, TypeConfigurationModel
+
+TYPE_NAME = "{{.TypeName}}"
+SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
+TRIES = 30  # to read what was made: reads may lag behind
+{{- if and .API.HasUpdate .API.CreateOnly}}
+CREATE_ONLY = [{{.API.CreateOnly}}]
+{{- end}}
+{{- if .API.Failure}}
+FAILED = [{{.API.Failure}}]
+{{- end}}
+{{- if .API.Success}}
+READY = [{{.API.Success}}]
+{{- else if .API.Wait}}
+PENDING = [{{.API.Pending}}]
+{{- end}}
+
+resource = PagedResource(TYPE_NAME, ResourceModel, TypeConfigurationModel)
+test_entrypoint = resource.test_entrypoint
+
+
+@resource.handler(Action.CREATE)
+def create_handler(
+    session: Optional[SessionProxy],
+    request: ResourceHandlerRequest,
+    callback_context: MutableMapping[str, Any],
+) -> ProgressEvent:
+    # {{.API.Create}}
+    client = Client(session, request)
+    desired = properties(request.desiredResourceState)
+{{- if eq .API.Find "identifier"}}
+    if not callback_context:
+        # The first call only looks. From the second one on, a resource that exists is
+        # that of an earlier delivery of this request, whose response was lost.
+        try:
+            client.read(desired)
+        except exceptions.NotFound:
+            return in_progress(desired, {"checked": True}, 0)
+        raise exceptions.AlreadyExists(TYPE_NAME, identifier_of(desired))
+{{- end}}
+    if "identifier" not in callback_context:
+{{- if eq .API.Find "identifier"}}
+        try:
+            created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
+        except exceptions.AlreadyExists:
+            created = {}
+{{- else if eq .API.Find "list"}}
+        # The service chooses the identifier: the resource is known by {{.API.Unique}}.
+        unique = API["find"]["properties"]
+        found = client.find(desired, unique)
+        if found:
+            raise exceptions.AlreadyExists(TYPE_NAME, identifier_of(found))
+        try:
+            created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
+        except (exceptions.NetworkFailure, exceptions.ServiceInternalError):
+            created = client.find(desired, unique)  # the response may be lost
+            if not created:
+                raise
+{{- else}}
+        created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
+{{- end}}
+        callback_context = {"identifier": identified({**desired, **created})}
+    desired.update(callback_context["identifier"])
+{{- if .API.TagLater}}
+    event = settle(client, desired, callback_context)
+    if event.status == OperationStatus.SUCCESS:
+        tagged = with_stack_tags(desired, request)
+        client.retag(properties(event.resourceModel), tagged)
+        event.resourceModel = model(client.read(desired))
+    return event
+{{- else}}
+    return settle(client, desired, callback_context)
+{{- end}}
+
+
+@resource.handler(Action.READ)
+def read_handler(
+    session: Optional[SessionProxy],
+    request: ResourceHandlerRequest,
+    callback_context: MutableMapping[str, Any],
+) -> ProgressEvent:
+    # {{.API.Read}}
+    client = Client(session, request)
+    live = client.read({{if .API.Additional}}named(client, request){{else}}properties(request.desiredResourceState){{end}})
+    return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel=model(live))
+{{- if .API.HasUpdate}}
+
+
+@resource.handler(Action.UPDATE)
+def update_handler(
+    session: Optional[SessionProxy],
+    request: ResourceHandlerRequest,
+    callback_context: MutableMapping[str, Any],
+) -> ProgressEvent:
+{{- range .API.Updates}}
+    # {{.Name}}
+{{- end}}
+    client = Client(session, request)
+    desired = {{if .API.Additional}}named(client, request){{else}}properties(request.desiredResourceState){{end}}
+    live = client.read(desired)
+    before = properties(request.previousResourceState) or live
+{{- if .API.CreateOnly}}
+    for name in CREATE_ONLY:
+        if name in desired and desired[name] not in (before.get(name), live.get(name)):
+            raise exceptions.NotUpdatable(f"{name} of {TYPE_NAME} cannot be changed")
+{{- end}}
+{{- if eq (len .API.Updates) 1}}
+    if "updated" not in callback_context:
+        client.update(API["update"][0], desired, before, live)
+{{- if .API.Tags}}
+        client.retag(live, with_stack_tags(desired, request))
+{{- end}}
+    return settle(client, desired, {**callback_context, "updated": True})
+{{- else}}
+{{- if .API.Updates}}
+    done = callback_context.get("updates", 0)
+{{- if .API.Wait}}
+    if done and not ready(live):
+        return in_progress(desired, callback_context)
+{{- end}}
+    for number, operation in enumerate(API["update"][done:], done + 1):
+        if client.update(operation, desired, before, live):
+            return in_progress(desired, {"updates": number})
+{{- end}}
+{{- if .API.Tags}}
+    client.retag(live, with_stack_tags(desired, request))
+{{- end}}
+    return settle(client, desired, callback_context)
+{{- end}}
+{{- end}}
+
+
+@resource.handler(Action.DELETE)
+def delete_handler(
+    session: Optional[SessionProxy],
+    request: ResourceHandlerRequest,
+    callback_context: MutableMapping[str, Any],
+) -> ProgressEvent:
+    # {{.API.Delete}}
+    client = Client(session, request)
+    desired = {{if .API.Additional}}named(client, request){{else}}properties(request.desiredResourceState){{end}}
+    if "deleting" not in callback_context:
+        live = client.read(desired)
+        try:
+            client.call(API["delete"], live)
+        except exceptions.NotFound:
+            pass  # deleted by an earlier delivery
+    try:
+        client.read(desired)
+    except exceptions.NotFound:
+        return ProgressEvent(status=OperationStatus.SUCCESS)
+    return in_progress(desired, {"deleting": True})
+{{- if .API.List}}
+
+
+@resource.handler(Action.LIST)
+def list_handler(
+    session: Optional[SessionProxy],
+    request: ResourceHandlerRequest,
+    callback_context: MutableMapping[str, Any],
+) -> ProgressEvent:
+    # {{.API.List}}
+    client = Client(session, request)
+    desired = properties(request.desiredResourceState)
+    page, token = client.page(desired, request.nextToken)
+    return ProgressEvent(
+        status=OperationStatus.SUCCESS,
+        resourceModels=[model(item) for item in page],
+        nextToken=token,
+    )
+{{- end}}
+{{- if .API.Additional}}
+
+
+def named(client: Client, request: ResourceHandlerRequest) -> Values:
+    """Returns the properties of a request, which may name the resource otherwise."""
+    desired = properties(request.desiredResourceState)
+    if all(desired.get(name) for name in API["identifier"]):
+        return desired
+    for names in [{{.API.Additional}}]:
+        found = client.find(desired, names) if names <= desired.keys() else None
+        if found:
+            return {**desired, **identified(found)}
+    return desired
+{{- end}}
+
+
+
+def settle(
+    client: Client, desired: Values, context: MutableMapping[str, Any]
+) -> ProgressEvent:
+    """Ends an operation when the service has done what was requested, else waits."""
+    try:
+        live = client.read(desired)
+    except exceptions.NotFound:
+        tries = context.get("tries", 0) + 1
+        if tries > TRIES:
+            raise exceptions.NotStabilized(
+                f"{identifier_of(desired)} was made, but cannot be read"
+            ) from None
+        return in_progress(desired, {**context, "tries": tries})
+{{- if .API.Wait}}
+    if not ready(live):
+        return in_progress(desired, context)
+{{- end}}
+    return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel=model(live))
+{{- if .API.Wait}}
+
+
+def ready(live: Values) -> bool:
+    """Reports whether the service has done what was requested."""
+    status = live.get("{{.API.Wait}}")
+{{- if .API.Failure}}
+    if status in FAILED:
+        raise exceptions.NotStabilized(f"{identifier_of(live)} is {status}")
+{{- end}}
+{{- if .API.Success}}
+    return status in READY
+{{- else}}
+    return status not in PENDING
+{{- end}}
+{{- end}}
+
+
+def in_progress(
+    desired: Values, context: MutableMapping[str, Any], seconds: int = SECONDS
+) -> ProgressEvent:
+    return ProgressEvent(
+        status=OperationStatus.IN_PROGRESS,
+        resourceModel=model(desired),
+        callbackContext=context,
+        callbackDelaySeconds=seconds,
+    )
