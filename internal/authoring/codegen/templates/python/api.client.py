@@ -174,28 +174,32 @@ class Client:
         self, operation: Operation, desired: Values, before: Values, live: Values
     ) -> bool:
         """Calls an update if properties that it sets differ from those before."""
+        partial = operation.get("partial", False)
+        merges = "merge-patch" in operation.get("contentType", "")
         values = {name: live[name] for name in API["identifier"]}
-        resets: List[Sent] = []
+        sent: List[Sent] = []
         called = False
         for entry in operation["send"]:
             name = entry["property"]
             changed = name in operation["changes"]
             changed = changed and desired.get(name) != before.get(name)
-            if name in values:
+            if name in API["identifier"]:
                 continue
-            if name in desired:
-                called = called or changed
-                if changed or entry.get("required") or not operation.get("partial"):
-                    values[name] = desired[name]
+            if name not in desired and changed and partial:
+                changed = "reset" in entry
+            called = called or changed
+            if name in desired and changed and merges and name in before:
+                value = wire.encode(desired[name], entry["shape"])
+                old = wire.encode(before[name], entry["shape"])
+                sent.append((entry, wire.merge_patch(value, old)))
+            elif name in desired and (changed or entry.get("required") or not partial):
+                values[name] = desired[name]
+            elif changed and partial:
+                sent.append((entry, entry["reset"]))
             elif entry.get("required"):
                 values[name] = live.get(name)
-            elif changed and not operation.get("partial"):
-                called = True  # the service removes what is missing
-            elif changed and "reset" in entry:
-                called = True
-                resets.append((entry, entry["reset"]))
         if called:
-            self._send(operation, values, resets)
+            self._send(operation, values, sent)
         return called
 
     def retag(self, live: Values, desired: Values) -> None:

@@ -130,7 +130,8 @@ def update_handler(
     before = properties(request.previousResourceState) or live
 {{- if .API.CreateOnly}}
     for name in CREATE_ONLY:
-        if name in desired and desired[name] not in (before.get(name), live.get(name)):
+        known = [values[name] for values in (before, live) if name in values]
+        if known and name in desired and desired[name] not in known:
             raise exceptions.NotUpdatable(f"{name} of {TYPE_NAME} cannot be changed")
 {{- end}}
 {{- if eq (len .API.Updates) 1}}
@@ -212,7 +213,6 @@ def named(client: Client, request: ResourceHandlerRequest) -> Values:
             return {**desired, **identified(found)}
     return desired
 {{- end}}
-
 
 
 def settle(

@@ -167,6 +167,14 @@ def _decode(value: Any, shape: Mapping[str, Any]) -> Any:
     return value
 
 
+def merge_patch(value: Any, old: Any) -> Any:
+    """Returns a value with nulls for the members of an old one that it lacks."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return value
+    gone = {key: None for key in old if key not in value}
+    return {**{k: merge_patch(v, old.get(k)) for k, v in value.items()}, **gone}
+
+
 def _members(
     value: Values, shape: Mapping[str, Any], source: str, target: str, convert: Any
 ) -> Values:
