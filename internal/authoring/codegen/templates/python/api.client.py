@@ -4,7 +4,6 @@
 import base64
 import hashlib
 import os
-import re
 import time
 import urllib.error
 import urllib.parse
@@ -19,7 +18,7 @@ from cloudformation_cli_python_lib import Resource, SessionProxy, exceptions
 
 from . import wire
 from .models import ResourceHandlerRequest, ResourceModel
-from .wire import API, Operation, Values
+from .wire import API, Operation, Values, identifier_of
 
 REQUEST_SECONDS = 25  # of a request, within the 30 seconds of READ and LIST
 HANDLER_SECONDS = 50  # of all requests of a call, within its 60 seconds
@@ -48,21 +47,16 @@ def model(values: Values) -> ResourceModel:
     try:
         return ResourceModel._deserialize(values) or ResourceModel()
     except exceptions.InvalidRequest as problem:
-        raise exceptions.ServiceInternalError(
+        raise exceptions.GeneralServiceException(
             f"the service returned a value that the schema does not allow: {problem}"
         ) from None
-
-
-def identifier_of(values: Values) -> str:
-    """Returns the identifier of a resource as CloudFormation writes it."""
-    return "|".join(wire.text_of(values.get(name, "")) for name in API["identifier"])
 
 
 def identified(values: Values) -> Values:
     """Returns the properties of the identifier, all of them."""
     for name in API["identifier"]:
         if not values.get(name):
-            raise exceptions.ServiceInternalError(
+            raise exceptions.GeneralServiceException(
                 f"{API['create']['name']} returned no {name}"
             )
     return {name: values[name] for name in API["identifier"]}
@@ -175,6 +169,7 @@ class Client:
     ) -> bool:
         """Calls an update if properties that it sets differ from those before."""
         partial = operation.get("partial", False)
+        keeps = partial or API["protocol"] != "openapi"  # what a request leaves out
         merges = "merge-patch" in operation.get("contentType", "")
         values = {name: live[name] for name in API["identifier"]}
         sent: List[Sent] = []
@@ -194,7 +189,7 @@ class Client:
                 sent.append((entry, wire.merge_patch(value, old)))
             elif name in desired and (changed or entry.get("required") or not partial):
                 values[name] = desired[name]
-            elif changed and partial:
+            elif changed and keeps and "reset" in entry:
                 sent.append((entry, entry["reset"]))
             elif entry.get("required"):
                 values[name] = live.get(name)
@@ -229,15 +224,15 @@ class Client:
                 body = wire.parse(text) if text.strip() else None
             except ValueError:
                 if status < 300:
-                    raise exceptions.ServiceInternalError(
+                    raise exceptions.GeneralServiceException(
                         f"{name}: the response is not JSON"
                     ) from None
                 body = None
             if status < 300:
                 return body
-            failure = _failure(operation, values, status, headers, body)
+            failure = wire.failure(operation, values, status, headers, body)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
-            delay = _retry_after(headers) or 0.2 * (attempt + 1)
+            delay = wire.retry_after(headers) or 0.2 * (attempt + 1)
             if not (reading and busy and attempt < RETRIES and delay <= 5):
                 break
             time.sleep(delay)
@@ -308,7 +303,7 @@ class Client:
                 while chunk := response.read1(1 << 16):
                     text += chunk
                     if len(text) > MAX_RESPONSE:
-                        raise exceptions.ServiceInternalError(
+                        raise exceptions.GeneralServiceException(
                             f"{name}: the response is larger than {MAX_RESPONSE} bytes"
                         )
                     if time.monotonic() > deadline:
@@ -433,30 +428,3 @@ def _is_gone(live: Values) -> bool:
     """Reports whether the service still shows a resource that was deleted."""
     wait = API.get("wait", {})
     return "gone" in wait and live.get(wait["property"]) in wait["gone"]
-
-
-def _failure(
-    operation: Operation, values: Values, status: int, headers: Any, body: Any
-) -> Exception:
-    """Returns the exception for a response that is an error."""
-    members = body if isinstance(body, dict) else {}
-    names = [headers.get("X-Amzn-Errortype"), *map(members.get, ("__type", "code"))]
-    name = next((name for name in names if isinstance(name, str) and name), "")
-    name = name.rsplit("#")[-1].split(":")[0]
-    errors = operation.get("errors", {})
-    code = errors.get(name) or errors.get(str(status))
-    code = code or API["statuses"].get(str(status))
-    code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
-    if code in ("NotFound", "AlreadyExists"):
-        return getattr(exceptions, code)(API["typeName"], identifier_of(values))
-    message = f"{operation['name']}: status {status}"
-    for member in ("message", "Message", "error", "detail", "title"):
-        if isinstance(members.get(member), str) and members[member]:
-            message += ": " + members[member][:300]
-            break
-    return getattr(exceptions, code)(message)
-
-
-def _retry_after(headers: Any) -> float:
-    value = headers.get("Retry-After") or ""
-    return float(value) if re.fullmatch("[0-9]{1,6}", value) else 0

@@ -15,12 +15,9 @@ from cloudformation_cli_python_lib import (
 )
 
 from .client import (
-    API,
     Client,
     PagedResource,
-    Values,
     identified,
-    identifier_of,
     model,
     properties,
 {{- if .API.Tags}}
@@ -28,6 +25,7 @@ from .client import (
 {{- end}}
 )
 from .models import ResourceHandlerRequest, ResourceModel, TypeConfigurationModel
+from .wire import API, Values, identifier_of
 
 TYPE_NAME = "{{.TypeName}}"
 SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
@@ -40,7 +38,7 @@ FAILED = [{{.API.Failure}}]
 {{- end}}
 {{- if .API.Success}}
 READY = [{{.API.Success}}]
-{{- else if .API.Wait}}
+{{- else if .API.Pending}}
 PENDING = [{{.API.Pending}}]
 {{- end}}
 
@@ -144,7 +142,7 @@ def update_handler(
 {{- else}}
 {{- if .API.Updates}}
     done = callback_context.get("updates", 0)
-{{- if .API.Wait}}
+{{- if or .API.Success (or .API.Failure .API.Pending)}}
     if done and not ready(live):
         return in_progress(desired, callback_context)
 {{- end}}
@@ -228,12 +226,12 @@ def settle(
                 f"{identifier_of(desired)} was made, but cannot be read"
             ) from None
         return in_progress(desired, {**context, "tries": tries})
-{{- if .API.Wait}}
+{{- if or .API.Success (or .API.Failure .API.Pending)}}
     if not ready(live):
         return in_progress(desired, context)
 {{- end}}
     return ProgressEvent(status=OperationStatus.SUCCESS, resourceModel=model(live))
-{{- if .API.Wait}}
+{{- if or .API.Success (or .API.Failure .API.Pending)}}
 
 
 def ready(live: Values) -> bool:
@@ -245,8 +243,10 @@ def ready(live: Values) -> bool:
 {{- end}}
 {{- if .API.Success}}
     return status in READY
-{{- else}}
+{{- else if .API.Pending}}
     return status not in PENDING
+{{- else}}
+    return True
 {{- end}}
 {{- end}}
 

@@ -22,6 +22,11 @@ Values = Dict[str, Any]
 Operation = Mapping[str, Any]
 
 
+def identifier_of(values: Values) -> str:
+    """Returns the identifier of a resource as CloudFormation writes it."""
+    return "|".join(text_of(values.get(name, "")) for name in API["identifier"])
+
+
 def fill(path: str, label: str, value: str) -> str:
     """Fills in {label} of a path, or {label+}, which may contain slashes."""
     greedy = "{%s+}" % label
@@ -114,6 +119,37 @@ def receive(operation: Operation, body: Any) -> Values:
         if value is not None:
             values.setdefault(entry["property"], value)
     return values
+
+
+def failure(
+    operation: Operation, values: Values, status: int, headers: Any, body: Any
+) -> Exception:
+    """Returns the exception for a response that is an error."""
+    members = body if isinstance(body, dict) else {}
+    names = [headers.get("X-Amzn-Errortype"), *map(members.get, ("__type", "code"))]
+    name = next((name for name in names if isinstance(name, str) and name), "")
+    name = name.rsplit("#")[-1].split(":")[0]
+    errors = operation.get("errors", {})
+    code = errors.get(name) or errors.get(str(status))
+    code = code or API["statuses"].get(str(status))
+    code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
+    if code in ("NotFound", "AlreadyExists"):
+        return getattr(exceptions, code)(API["typeName"], identifier_of(values))
+    message = f"{operation['name']}: status {status}"
+    detail = members.get("detail")
+    if isinstance(detail, list) and detail:
+        # Of FastAPI, whose other members repeat the request.
+        members = {"detail": dig(detail[0], ["msg"])}
+    for member in ("message", "Message", "error", "detail", "title"):
+        if isinstance(members.get(member), str) and members[member]:
+            message += ": " + members[member][:300]
+            break
+    return getattr(exceptions, code)(message)
+
+
+def retry_after(headers: Any) -> float:
+    value = headers.get("Retry-After") or ""
+    return float(value) if re.fullmatch("[0-9]{1,6}", value) else 0
 
 
 def dig(value: Any, path: Iterable[str]) -> Any:
