@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from http.client import HTTPException, IncompleteRead
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from botocore.auth import SigV4Auth  # type: ignore
 from botocore.awsrequest import AWSRequest  # type: ignore
@@ -148,8 +148,8 @@ class Client:
         live = [item for item in found if not _is_gone(item)]
         return live, following if following != token else None
 
-    def find(self, desired: Values, names: Iterable[str]) -> Optional[Values]:
-        """Returns the resource of the list with the same values of some properties."""
+    def find(self, desired: Values, names: Iterable[str]) -> Iterator[Values]:
+        """Returns the resources of the list with the same values of some properties."""
         token = None
         while True:
             items, token = self.page(desired, token)
@@ -160,9 +160,9 @@ class Client:
                     except exceptions.NotFound:
                         continue
                 if all(item.get(name) == desired.get(name) for name in names):
-                    return item
+                    yield item
             if token is None:
-                return None
+                return
 
     def update(
         self, operation: Operation, desired: Values, before: Values, live: Values

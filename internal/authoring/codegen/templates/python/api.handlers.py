@@ -72,16 +72,17 @@ def create_handler(
         except exceptions.AlreadyExists:
             created = {}
 {{- else if eq .API.Find "list"}}
-        # The service chooses the identifier: the resource is known by {{.API.Unique}}.
+        # The service chooses the identifier. After a lost response, a new resource with
+        # the same {{.API.Unique}} is the one that was made.
         unique = API["find"]["properties"]
-        found = client.find(desired, unique)
-        if found:
-            raise exceptions.AlreadyExists(TYPE_NAME, identifier_of(found))
+        others = [identifier_of(item) for item in client.find(desired, unique)]
         try:
             created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
         except (exceptions.NetworkFailure, exceptions.ServiceInternalError):
-            created = client.find(desired, unique)  # the response may be lost
-            if not created:
+            for created in client.find(desired, unique):
+                if identifier_of(created) not in others:
+                    break
+            else:
                 raise
 {{- else}}
         created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
@@ -125,7 +126,9 @@ def update_handler(
     client = Client(session, request)
     desired = {{if .API.Additional}}named(client, request){{else}}properties(request.desiredResourceState){{end}}
     live = client.read(desired)
+{{- if .API.Compares}}
     before = properties(request.previousResourceState) or live
+{{- end}}
 {{- if .API.CreateOnly}}
     for name in CREATE_ONLY:
         known = [values[name] for values in (before, live) if name in values]
@@ -206,9 +209,9 @@ def named(client: Client, request: ResourceHandlerRequest) -> Values:
     if all(desired.get(name) for name in API["identifier"]):
         return desired
     for names in [{{.API.Additional}}]:
-        found = client.find(desired, names) if names <= desired.keys() else None
-        if found:
-            return {**desired, **identified(found)}
+        if names <= desired.keys():
+            for found in client.find(desired, names):
+                return {**desired, **identified(found)}
     return desired
 {{- end}}
 

@@ -11,7 +11,7 @@ import urllib.parse
 from datetime import datetime, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from cloudformation_cli_python_lib import exceptions
 
@@ -50,8 +50,8 @@ def possible(operation: Operation, values: Values) -> bool:
 
 def content_type(operation: Operation) -> str:
     if API["protocol"].startswith("awsJson1_"):
-        return "application/x-amz-json-1." + API["protocol"][-1]
-    return operation.get("contentType", "application/json")
+        return f"application/x-amz-json-1.{API['protocol'][-1]}"
+    return str(operation.get("contentType", "application/json"))
 
 
 def body_of(operation: Operation, body: Any) -> Optional[bytes]:
@@ -133,8 +133,9 @@ def failure(
     code = errors.get(name) or errors.get(str(status))
     code = code or API["statuses"].get(str(status))
     code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
+    kind: Callable[..., Exception] = getattr(exceptions, code)
     if code in ("NotFound", "AlreadyExists"):
-        return getattr(exceptions, code)(API["typeName"], identifier_of(values))
+        return kind(API["typeName"], identifier_of(values))
     message = f"{operation['name']}: status {status}"
     detail = members.get("detail")
     if isinstance(detail, list) and detail:
@@ -144,7 +145,7 @@ def failure(
         if isinstance(members.get(member), str) and members[member]:
             message += ": " + members[member][:300]
             break
-    return getattr(exceptions, code)(message)
+    return kind(message)
 
 
 def retry_after(headers: Any) -> float:
