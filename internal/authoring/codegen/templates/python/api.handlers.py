@@ -29,7 +29,7 @@ from .wire import API, Values, identifier_of
 
 TYPE_NAME = "{{.TypeName}}"
 SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
-TRIES = 30  # to read what was made: reads may lag behind
+TRIES = 30  # of a read that fails: reads may lag behind
 {{- if and .API.HasUpdate .API.CreateOnly}}
 CREATE_ONLY = [{{.API.CreateOnly}}]
 {{- end}}
@@ -87,7 +87,9 @@ def create_handler(
 {{- else}}
         created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
 {{- end}}
-        callback_context = {"identifier": identified({**desired, **created})}
+        identifier = identified({**desired, **created})
+        # Whatever happens from now on, CloudFormation knows the resource.
+        return in_progress({**desired, **identifier}, {"identifier": identifier}, 0)
     desired.update(callback_context["identifier"])
 {{- if .API.TagLater}}
     event = settle(client, desired, callback_context)
@@ -222,12 +224,15 @@ def settle(
     """Ends an operation when the service has done what was requested, else waits."""
     try:
         live = client.read(desired)
-    except exceptions.NotFound:
+    except (
+        exceptions.NotFound,
+        exceptions.NetworkFailure,
+        exceptions.ServiceInternalError,
+        exceptions.Throttling,
+    ) as problem:
         tries = context.get("tries", 0) + 1
         if tries > TRIES:
-            raise exceptions.NotStabilized(
-                f"{identifier_of(desired)} was made, but cannot be read"
-            ) from None
+            raise exceptions.NotStabilized(f"cannot be read: {problem}") from None
         return in_progress(desired, {**context, "tries": tries})
 {{- if or .API.Success (or .API.Failure .API.Pending)}}
     if not ready(live):
