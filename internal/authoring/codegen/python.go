@@ -3,6 +3,7 @@ package codegen
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -78,8 +79,16 @@ func pythonProject(in Input) ([]File, error) {
 			Data: pythonModels(r, pythonResourceRequest, pythonRoot{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + "."}, configuration)})
 		files = append(files, exampleInputs(in.Schema)...)
 	}
+	handlers := kind + ".py"
+	if in.Binding != nil {
+		calls, err := pythonAPI(in, &f)
+		if err != nil {
+			return nil, err
+		}
+		files, handlers = append(files, calls...), "api.handlers.py"
+	}
 	for _, row := range []struct{ template, path string }{
-		{"gitignore", ".gitignore"}, {"template.yml", "template.yml"}, {"README.md", "README.md"}, {kind + ".py", "src/" + pkg + "/handlers.py"},
+		{"gitignore", ".gitignore"}, {"template.yml", "template.yml"}, {"README.md", "README.md"}, {handlers, "src/" + pkg + "/handlers.py"},
 	} {
 		data, err := render("python/"+row.template, f)
 		if err != nil {
@@ -88,6 +97,39 @@ func pythonProject(in Input) ([]File, error) {
 		files = append(files, File{Path: row.path, Data: data, Mode: Once})
 	}
 	return files, nil
+}
+
+// pythonBinding is where the binding is in a project in Python.
+func pythonBinding(in Input) string { return "src/" + PythonPackage(in.TypeName) + "/api.json" }
+
+// pythonAPI are the files of a project that calls an API, besides its handlers.
+func pythonAPI(in Input, f *frame) ([]File, error) {
+	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
+	if err != nil {
+		return nil, err
+	}
+	f.API = b.frame(in.Schema, pythonStrings)
+	files := []File{{Path: pythonBinding(in), Data: in.Binding, Mode: Generated}}
+	for _, module := range []string{"client", "wire"} {
+		data, err := render("python/api."+module+".py", *f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Path: "src/" + f.Package + "/" + module + ".py", Data: data, Mode: Generated})
+	}
+	return files, nil
+}
+
+// pythonStrings are the items of a list at the top of a module, on lines of their own if one line is too long.
+func pythonStrings(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	if line := strings.Join(quoted, ", "); len(line) <= 60 {
+		return line
+	}
+	return "\n    " + strings.Join(quoted, ",\n    ") + ",\n"
 }
 
 // pythonRequirement is the library of the official plug-in, from the version on whose hooks have

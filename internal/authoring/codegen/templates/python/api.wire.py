@@ -1,0 +1,283 @@
+# {{.Marker}}
+"""What requests and responses contain: properties on the wire and back.
+
+api.json says which operations there are, which properties each of them sends and
+returns, and where. Properties are values as in JSON, by their names in the schema.
+"""
+
+import json
+import re
+import urllib.parse
+from datetime import datetime, timezone
+from email.utils import format_datetime, parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+
+from cloudformation_cli_python_lib import exceptions
+
+API: Dict[str, Any] = json.loads(
+    Path(__file__).with_name("api.json").read_text(encoding="utf-8")
+)
+Values = Dict[str, Any]
+Operation = Mapping[str, Any]
+
+
+def identifier_of(values: Values) -> str:
+    """Returns the identifier of a resource as CloudFormation writes it."""
+    return "|".join(text_of(values.get(name, "")) for name in API["identifier"])
+
+
+def fill(path: str, label: str, value: str) -> str:
+    """Fills in {label} of a path, or {label+}, which may contain slashes."""
+    greedy = "{%s+}" % label
+    parts = value.split("/") if greedy in path else [value]
+    if {"", ".", ".."}.intersection(parts):
+        raise exceptions.InvalidRequest(f"{value!r} cannot be part of a path")
+    path = path.replace(greedy, urllib.parse.quote(value, safe="/"))
+    return path.replace("{%s}" % label, urllib.parse.quote(value, safe=""))
+
+
+def possible(operation: Operation, values: Values) -> bool:
+    """Reports whether something can have these identifiers."""
+    for entry in operation["send"]:
+        value = values.get(entry["property"])
+        if entry["shape"].get("text") and isinstance(_number(text_of(value)), str):
+            return False
+        if entry["in"] == "path" and value in (".", ".."):
+            return False
+    return True
+
+
+def content_type(operation: Operation) -> str:
+    if API["protocol"].startswith("awsJson1_"):
+        return f"application/x-amz-json-1.{API['protocol'][-1]}"
+    return str(operation.get("contentType", "application/json"))
+
+
+def body_of(operation: Operation, body: Any) -> Optional[bytes]:
+    in_body = any(entry["in"] == "body" for entry in operation.get("send", []))
+    if body is None and not in_body and "target" not in operation:
+        return None
+    body = {} if body is None else body
+    if content_type(operation).startswith("application/x-www-form-urlencoded"):
+        return urllib.parse.urlencode(list(_form("", body))).encode()
+    return json.dumps(body).encode()
+
+
+def _form(name: str, value: Any) -> Iterable[Tuple[str, str]]:
+    """Returns the fields of a form: a[b]=c and a[0]=d."""
+    if isinstance(value, (dict, list)):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, member in pairs:
+            yield from _form(f"{name}[{key}]" if name else str(key), member)
+    else:
+        yield name, "" if value is None else text_of(value)
+
+
+def parse(text: bytes) -> Any:
+    """Returns the value of a JSON text. Not being one is a ValueError."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def page_token(paging: Mapping[str, Any], token: str) -> Any:
+    """Returns the token of a page as the service expects it."""
+    if paging["style"] not in ("number", "offset"):
+        return token
+    if not re.fullmatch("[0-9]{1,15}", token):
+        raise exceptions.InvalidRequest("nextToken is not one of this list")
+    return int(token)
+
+
+def next_page(
+    paging: Mapping[str, Any], body: Any, token: Optional[str], items: List[Values]
+) -> Optional[str]:
+    style, count = paging["style"], paging.get("count", 0)
+    if style == "token":
+        value = dig(body, paging["next"])
+        following = "" if value is None else text_of(value)
+        query = urllib.parse.parse_qs(following.partition("?")[2])
+        return query.get(paging["at"][0], [following])[0] or None
+    if not items or len(items) < count:
+        return None
+    if style == "last":
+        return text_of(items[-1].get(API["identifier"][-1], "")) or None
+    return str(int(token or 0) + (1 if style == "number" else len(items)))
+
+
+def receive(operation: Operation, body: Any) -> Values:
+    """Returns the properties in the body of a response."""
+    values: Values = {}
+    for entry in operation.get("receive", []):
+        value = _decode(dig(body, entry["at"]), entry["shape"])
+        if value is not None:
+            values.setdefault(entry["property"], value)
+    return values
+
+
+def failure(
+    operation: Operation, values: Values, status: int, headers: Any, body: Any
+) -> Exception:
+    """Returns the exception for a response that is an error."""
+    members = body if isinstance(body, dict) else {}
+    names = [headers.get("X-Amzn-Errortype"), *map(members.get, ("__type", "code"))]
+    name = next((name for name in names if isinstance(name, str) and name), "")
+    name = name.rsplit("#")[-1].split(":")[0]
+    errors = operation.get("errors", {})
+    code = errors.get(name) or errors.get(str(status))
+    code = code or API["statuses"].get(str(status))
+    code = code or ("ServiceInternalError" if status >= 500 else "InvalidRequest")
+    kind: Callable[..., Exception] = getattr(exceptions, code)
+    if code in ("NotFound", "AlreadyExists"):
+        return kind(API["typeName"], identifier_of(values))
+    message = f"{operation['name']}: status {status}"
+    detail = members.get("detail")
+    if isinstance(detail, list) and detail:
+        # Of FastAPI, whose other members repeat the request.
+        members = {"detail": dig(detail[0], ["msg"])}
+    for member in ("message", "Message", "error", "detail", "title"):
+        if isinstance(members.get(member), str) and members[member]:
+            message += ": " + members[member][:300]
+            break
+    return kind(message)
+
+
+def retry_after(headers: Any) -> float:
+    value = headers.get("Retry-After") or ""
+    return float(value) if re.fullmatch("[0-9]{1,6}", value) else 0
+
+
+def dig(value: Any, path: Iterable[str]) -> Any:
+    """Returns the value at a path in a body, or None."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def put(body: Any, path: List[str], value: Any) -> Any:
+    """Returns a body with a value at a path; an empty path is the whole body."""
+    if not path:
+        return value
+    body = body if isinstance(body, dict) else {}
+    body[path[0]] = put(body.get(path[0]), path[1:], value)
+    return body
+
+
+def text_of(value: Any) -> str:
+    """Returns a value as it is written in a path, a query or a header."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def encode(value: Any, shape: Mapping[str, Any]) -> Any:
+    """Returns the value of a property as the service expects it."""
+    kind = shape["kind"]
+    if isinstance(value, list):
+        item = shape.get("item", {"kind": "any"})
+        return [encode(each, item) for each in value if each is not None]
+    if isinstance(value, dict):
+        return _members(value, shape, "property", "wire", encode)
+    if isinstance(value, str) and shape.get("text"):
+        return _number(value)
+    if isinstance(value, str) and kind == "timestamp":
+        return _timestamp(value, shape.get("format"))
+    return value
+
+
+def _decode(value: Any, shape: Mapping[str, Any]) -> Any:
+    """Returns a value of the service as that of a property, without nulls."""
+    kind = shape["kind"]
+    if isinstance(value, list):
+        item = shape.get("item", {"kind": "any"})
+        return [_decode(each, item) for each in value if each is not None]
+    if isinstance(value, dict):
+        return _members(value, shape, "wire", "property", _decode)
+    if kind == "timestamp":
+        return _date_time(value, shape.get("format"))
+    if value is not None and not isinstance(value, str):
+        return text_of(value) if kind == "string" or shape.get("text") else value
+    return value
+
+
+def merge_patch(value: Any, old: Any) -> Any:
+    """Returns a value with nulls for the members of an old one that it lacks."""
+    if not isinstance(value, dict) or not isinstance(old, dict):
+        return value
+    gone = {key: None for key in old if key not in value}
+    return {**{k: merge_patch(v, old.get(k)) for k, v in value.items()}, **gone}
+
+
+def _members(
+    value: Values, shape: Mapping[str, Any], source: str, target: str, convert: Any
+) -> Values:
+    if shape["kind"] != "object":
+        item = shape.get("item", {"kind": "any"})
+        return {k: convert(v, item) for k, v in value.items() if v is not None}
+    return {
+        member[target]: convert(value[member[source]], member["shape"])
+        for member in API["shapes"][shape["name"]]
+        if value.get(member[source]) is not None
+    }
+
+
+def _number(text: str) -> Any:
+    if re.fullmatch(r"-?(0|[1-9][0-9]{0,300})", text):
+        return int(text)
+    if re.fullmatch(r"-?(0|[1-9][0-9]{0,300})\.[0-9]+", text):
+        return float(text)
+    return text
+
+
+def _timestamp(text: str, wire: Optional[str]) -> Any:
+    try:
+        when = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text))
+    except ValueError:
+        return text
+    when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    if wire == "epoch-seconds":
+        seconds = round(when.timestamp(), 3)
+        return int(seconds) if seconds.is_integer() else seconds
+    if wire == "http-date":
+        return format_datetime(when.astimezone(timezone.utc), usegmt=True)
+    return text
+
+
+def _date_time(value: Any, wire: Optional[str]) -> Any:
+    try:
+        if isinstance(value, (int, float)):
+            when = datetime.fromtimestamp(value, timezone.utc)
+        elif wire == "http-date" and value is not None:
+            when = parsedate_to_datetime(value).astimezone(timezone.utc)
+        else:
+            return value
+    except (ValueError, TypeError, OverflowError, OSError):
+        return text_of(value)
+    whole, _, fraction = when.isoformat(timespec="milliseconds")[:-6].partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole}.{fraction}Z" if fraction else whole + "Z"
+
+
+def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
+    """Returns the tags of the service or of a property, without those of AWS."""
+    if form["kind"] == "map":
+        tags = value if isinstance(value, dict) else {}
+    else:
+        items = [item for item in value or [] if isinstance(item, dict)]
+        tags = {item.get(form["key"]): item.get(form["value"], "") for item in items}
+    return {k: v for k, v in tags.items() if k and not k.startswith("aws:")}
+
+
+def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:
+    if form["kind"] == "keys":
+        return list(tags)
+    if form["kind"] == "map":
+        return tags
+    names = form["key"], form.get("value")
+    return [
+        {name: text for name, text in zip(names, pair) if name} for pair in tags.items()
+    ]
