@@ -16,6 +16,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/smithy"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/files"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 )
 
@@ -208,6 +209,11 @@ func (c *app) deriveProject(from *chosenResource, config *project.InitConfig) er
 		return withHint(fmt.Errorf("schema already exists: %s", c.shown(path)), "pass --force to overwrite it")
 	}
 	config.Schema = from.derived.JSON()
+	if binding, problems := from.derived.Bind(); binding != nil {
+		config.Binding = binding.JSON()
+	} else {
+		c.notef("warning: handlers are not generated: %s\n", problems[0].Message)
+	}
 	if _, err := os.Stat(filepath.Join(c.projectDir(), apiSettingsFile)); errors.Is(err, fs.ErrNotExist) {
 		config.More = append(config.More, codegen.File{Path: apiSettingsFile, Data: api.NewSettings(from.source, from.derived), Mode: codegen.Once})
 	}
@@ -227,20 +233,9 @@ func (c *app) regenerateSchema(opts initOptions) error {
 	if err != nil {
 		return err
 	}
+	c.useSource(&opts, settings)
 	if opts.api.openapi == "" && opts.model == "" {
-		within := func(path string) string {
-			if path == "" || filepath.IsAbs(path) {
-				return path
-			}
-			return filepath.Join(c.projectDir(), filepath.FromSlash(path))
-		}
-		opts.api.openapi, opts.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
-		if opts.smithy.service == "" {
-			opts.smithy.service = settings.Source.Service
-		}
-		if opts.api.openapi == "" && opts.model == "" {
-			return usagef("--schema-only needs --from-openapi, --from-smithy or a source in %s", apiSettingsFile)
-		}
+		return usagef("--schema-only needs --from-openapi, --from-smithy or a source in %s", apiSettingsFile)
 	}
 	from, err := c.chooseResource(opts, settings)
 	if err != nil {
@@ -274,6 +269,59 @@ func (c *app) regenerateSchema(opts initOptions) error {
 	}
 	c.printf("%s: %s\n", c.shown(path), state)
 	return c.printDecisions(from.derived)
+}
+
+// useSource sets the description in the settings, unless the options name another one.
+func (c *app) useSource(opts *initOptions, settings *api.Settings) {
+	if opts.api.openapi != "" || opts.model != "" {
+		return
+	}
+	within := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(c.projectDir(), filepath.FromSlash(path))
+	}
+	opts.api.openapi, opts.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
+	if opts.smithy.service == "" {
+		opts.smithy.service = settings.Source.Service
+	}
+}
+
+// bindProject makes the binding of a project whose handlers call an API.
+func (c *app) bindProject(p *project.Project, in *codegen.Input) error {
+	file := codegen.BindingFile(*in)
+	if file == "" || !files.Exists(p.Path(file)) {
+		return nil
+	}
+	from, err := c.projectAPI(p)
+	if err != nil {
+		return withHint(fmt.Errorf("%s: %w", p.Name(file), err), "correct the source in %s; if the handlers do not call the API any more, delete %s", p.Name(apiSettingsFile), p.Name(file))
+	}
+	binding, problems := from.derived.Bind()
+	if binding == nil {
+		return problems.Err()
+	}
+	in.Binding = binding.JSON()
+	return nil
+}
+
+// projectAPI reads the API of a project, and derives its type.
+func (c *app) projectAPI(p *project.Project) (*chosenResource, error) {
+	settings, err := c.readAPISettings()
+	if err != nil {
+		return nil, err
+	}
+	var opts initOptions
+	c.useSource(&opts, settings)
+	if opts.api.openapi == "" && opts.model == "" {
+		return nil, fmt.Errorf("the description of the API is unknown: %s has no source", p.Name(apiSettingsFile))
+	}
+	from, err := c.chooseResource(opts, settings)
+	if err != nil {
+		return nil, err
+	}
+	return from, from.derive(p.TypeName)
 }
 
 // printDecisions prints the reason of each decision, and what the schema cannot express.

@@ -85,6 +85,9 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		return withHint(&noGeneratorError{p.Language}, "generate the code with the official cfn and its plugin for %s; cfn tests and packages the project as before", p.Language)
 	}
 	in, err := c.codegenInput(p, s)
+	if err == nil {
+		err = c.bindProject(p, &in)
+	}
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,9 @@ func (d *deriver) buildSchema() {
 	}
 	out.Set("tagging", d.tagging())
 	out.Set("handlers", d.handlers())
+	if _, problems := d.Bind(); !problems.HasErrors() {
+		out.Set("typeConfiguration", d.binding.configuration())
+	}
 	out.Set("additionalProperties", &document.Value{Kind: document.Bool})
 	d.schema = out
 }

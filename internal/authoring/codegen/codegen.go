@@ -64,6 +64,10 @@ type Input struct {
 	// network, and no go.sum.
 	Version string
 
+	// Binding is the file that says how handlers call an API, as package api makes it. nil means
+	// handlers that the author writes.
+	Binding []byte
+
 	// Targets are the schemas of the resource types that a hook evaluates, if known. Each gets
 	// a typed model.
 	Targets []*schema.Schema

@@ -31,7 +31,8 @@ type frame struct {
 	SDKVersion     string
 	Released       bool
 	Handlers       []frameHandler
-	Tags           string // build tags, with a comma behind each
+	Tags           string    // build tags, with a comma behind each
+	API            *frameAPI // nil unless handlers call an API
 }
 
 type frameHandler struct {
@@ -80,11 +81,21 @@ func goProject(in Input) ([]File, error) {
 		{kind + ".main.go.tmpl", "cmd/main.go", Generated},
 		{"schema.go.tmpl", "cmd/" + kind + "/schema_gen.go", Generated},
 	} {
+		if row.template == "resource.go.tmpl" && in.Binding != nil {
+			continue
+		}
 		data, err := render(row.template, f)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, File{Path: row.path, Data: data, Mode: row.mode})
+	}
+	if in.Binding != nil {
+		calls, err := goAPI(in, f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, calls...)
 	}
 	if kind == "hook" {
 		targets, err := targetModels(in.Targets)

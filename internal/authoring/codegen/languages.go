@@ -20,6 +20,9 @@ type language struct {
 	// sources are the files of a project besides the role and the documentation.
 	sources func(in Input) ([]File, error)
 
+	// binding is the file with the binding of an API, if handlers that call one can be generated.
+	binding func(in Input) string
+
 	// folders contain nothing but generated files: those that no longer belong to the project
 	// are removed.
 	folders []string
@@ -28,7 +31,7 @@ type language struct {
 // languages is a function because generators refer to it.
 func languages() []language {
 	return []language{
-		{prefix: "go", prepare: prepareGo, sources: goSources, folders: []string{"cmd/hook/targets"}},
+		{prefix: "go", prepare: prepareGo, sources: goSources, binding: goBinding, folders: []string{"cmd/hook/targets"}},
 		{prefix: "java", prepare: prepareJava, sources: javaProject, folders: []string{javaGenerated, "target/loaded-target-schemas"}},
 		{prefix: "python", prepare: preparePython, sources: pythonProject, folders: []string{"src/*/target_models"}},
 		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject},
@@ -49,6 +52,15 @@ func languageOf(name string) (found language, ok bool) {
 func CanGenerate(name string) bool {
 	_, ok := languageOf(name)
 	return ok
+}
+
+// BindingFile is the path of the binding of an API in a project, "" if handlers that call one cannot
+// be generated in its language. Handlers of a project that has the file call the API.
+func BindingFile(in Input) string {
+	if l, ok := languageOf(in.Language); ok && l.binding != nil && in.Flavour != FlavourGoPlugin {
+		return l.binding(in)
+	}
+	return ""
 }
 
 // GeneratedFolders are the folders of projects that contain generated sources only.

@@ -48,6 +48,9 @@ type InitConfig struct {
 	// typeName is TypeName. nil means an example.
 	Schema []byte
 
+	// Binding says how the handlers call the API that the schema is made from; see codegen.Input.
+	Binding []byte
+
 	// More are further files of the project.
 	More []codegen.File
 
@@ -142,7 +145,7 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	}
 	in := codegen.Input{
 		Schema: s, TypeName: p.TypeName, SchemaFile: p.SchemaFile(), Language: p.Language,
-		ImportPath: config.ImportPath, Namespace: config.Namespace, Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: config.Version,
+		ImportPath: config.ImportPath, Namespace: config.Namespace, Entrypoint: p.Entrypoint, Runtime: p.Runtime, Version: config.Version, Binding: config.Binding,
 	}
 	var files []codegen.File
 	if p.Kind == schema.Hook {

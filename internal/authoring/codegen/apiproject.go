@@ -1,0 +1,176 @@
+package codegen
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+)
+
+// A boundAPI is what the texts of handlers depend on in a binding, the file that package api makes. Clients read
+// the rest of it at run time.
+type boundAPI struct {
+	API, Protocol string
+	Identifier    []string
+
+	Create, Read, Delete boundCall
+	Update               []boundCall
+	List                 *boundCall
+	Tags                 *struct {
+		Property string
+		List     *struct{}
+	}
+	Wait *struct {
+		Property                        string
+		Pending, Success, Failure, Gone []string
+		Delay                           int
+	}
+	Find struct {
+		By         string
+		Properties []string
+	}
+}
+
+type boundCall struct {
+	Name          string
+	Send, Receive []struct{ Property string }
+	Changes       []string
+}
+
+// A frameAPI is what the templates of handlers know of an API. Lists are texts of the language.
+type frameAPI struct {
+	Service                    string
+	Create, Read, Delete, List string // names of operations, List "" without one
+	Updates                    []frameUpdate
+	HasUpdate                  bool
+
+	Find, Unique string
+	Finds        bool // something is looked up in the list
+
+	Tags, TagList, TagOnCreate, TagLater bool
+
+	Wait                            string // the property with the status
+	Pending, Success, Failure, Gone string
+	Delay                           int
+
+	CreateOnly, Additional string
+}
+
+type frameUpdate struct {
+	Name, Properties string
+	Index, Number    int
+	More             bool // another update may follow
+}
+
+// readBinding reads the binding of a project, and refuses protocols that its language has no client for.
+func readBinding(in Input, protocols ...string) (*boundAPI, error) {
+	b := &boundAPI{}
+	if err := json.Unmarshal(in.Binding, b); err != nil {
+		return nil, fmt.Errorf("generate handlers of %s: read the binding of the API: %w", in.TypeName, err)
+	}
+	if !slices.Contains(protocols, b.Protocol) {
+		return nil, &ProtocolError{Language: in.Language, Protocol: b.Protocol}
+	}
+	return b, nil
+}
+
+// A ProtocolError says that handlers in a language cannot call an API.
+type ProtocolError struct{ Language, Protocol string }
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("handlers in %s cannot be generated for the protocol %s", e.Language, e.Protocol)
+}
+
+// frame is what templates know of the API. list writes texts as a list in the language.
+func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI {
+	f := &frameAPI{
+		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
+		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
+	}
+	if b.List != nil {
+		f.List = words(b.List.Name)
+	}
+	for i, update := range b.Update {
+		f.Updates = append(f.Updates, frameUpdate{
+			Name: words(update.Name), Properties: strings.Join(update.Changes, ", "), Index: i, Number: i + 1, More: i+1 < len(b.Update) || b.Tags != nil,
+		})
+	}
+	if b.Tags != nil {
+		f.Tags, f.TagList = true, b.Tags.List != nil
+		f.TagOnCreate = slices.ContainsFunc(b.Create.Send, func(p struct{ Property string }) bool { return p.Property == b.Tags.Property })
+		f.TagLater = !f.TagOnCreate
+	}
+	if w := b.Wait; w != nil {
+		f.Wait, f.Pending, f.Success, f.Failure, f.Gone = w.Property, list(w.Pending), list(w.Success), list(w.Failure), list(w.Gone)
+		f.Delay = max(w.Delay, 1)
+	}
+	identifiers := topLevel(s.PrimaryIdentifier)
+	f.CreateOnly = list(slices.DeleteFunc(topLevel(s.CreateOnly), func(name string) bool { return slices.Contains(identifiers, name) }))
+	if b.List != nil {
+		var additional []string
+		for _, paths := range s.AdditionalIdentifiers {
+			additional = append(additional, "{"+list(topLevel(paths))+"}")
+		}
+		f.Additional = strings.Join(additional, ", ")
+	}
+	f.Finds = f.Additional != "" || f.Find == "list"
+	return f
+}
+
+// topLevel are the names of properties at the top.
+func topLevel(paths []schema.Path) (names []string) {
+	for _, p := range paths {
+		if len(p.Tokens) == 1 {
+			names = append(names, p.Tokens[0])
+		}
+	}
+	return names
+}
+
+// words is the name of an operation or a service in a comment: on one line.
+func words(name string) string { return strings.Join(strings.Fields(clean(name)), " ") }
+
+func goStrings(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// goBinding is where the binding is in a project in Go.
+func goBinding(Input) string { return "cmd/resource/api.json" }
+
+// goAPI are the files of a Go project that call an API, instead of the empty handlers.
+func goAPI(in Input, f frame) ([]File, error) {
+	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
+	if err != nil {
+		return nil, err
+	}
+	f.API = b.frame(in.Schema, goStrings)
+	files := []File{{Path: goBinding(in), Data: in.Binding, Mode: Generated}}
+	rows := []struct {
+		template, path string
+		mode           Mode
+	}{
+		{"api.resource.go.tmpl", "cmd/resource/resource.go", Once},
+		{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
+		{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated},
+		{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},
+		{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated},
+	}
+	if !f.API.Tags {
+		rows = rows[:len(rows)-1]
+	}
+	for _, row := range rows {
+		data, err := render(row.template, f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Path: row.path, Data: data, Mode: row.mode})
+	}
+	return files, nil
+}
