@@ -149,7 +149,7 @@ final class ApiClient {
         return new Listed(models, next.isEmpty() || next.equals(nextToken) ? null : next);
     }
 
-    private static String next(
+    static String next(
         final ApiBinding.Page page, final JsonNode body, final List<ResourceModel> models, final String nextToken) {
 
         if (page.style().equals("token")) {

@@ -45,11 +45,16 @@ final class ApiCodec {
         return convert(value, shape, true);
     }
 
+    /** Converts a value of a response. The result is null if there is none. */
+    JsonNode decode(final JsonNode value, final ApiBinding.Shape shape) {
+        return convert(value, shape, false);
+    }
+
     /** Returns the properties in a response, or in an item of it. */
     ObjectNode receive(final ApiBinding.Call call, final JsonNode body) {
         final ObjectNode values = JSON.createObjectNode();
         for (final ApiBinding.Bound bound : call.receive()) {
-            final JsonNode value = convert(at(body, bound.at()), bound.shape(), false);
+            final JsonNode value = decode(at(body, bound.at()), bound.shape());
             if (value != null && !values.has(bound.property())) {
                 values.set(bound.property(), value);
             }
@@ -109,7 +114,7 @@ final class ApiCodec {
         try {
             return value.isTextual() ? DecimalNode.valueOf(new BigDecimal(value.textValue())) : value;
         } catch (NumberFormatException e) {
-            throw new ApiException(HandlerErrorCode.InvalidRequest, "expected a number as text but got other text", e);
+            throw new ApiException(HandlerErrorCode.NotFound, "an identifier of the resource is not a number");
         }
     }
 

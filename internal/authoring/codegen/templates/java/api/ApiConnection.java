@@ -122,7 +122,7 @@ final class ApiConnection {
                 }
             }
             final ApiException failure = failure(call, response);
-            final boolean busy = failure.is(HandlerErrorCode.Throttling) || response.status == 503;
+            final boolean busy = failure.getErrorCode() == HandlerErrorCode.Throttling || response.status == 503;
             if (!reading || !busy || attempt == RETRIES || !pause(response, attempt)) {
                 throw failure;
             }

@@ -87,7 +87,7 @@ final class ApiRequest {
             final String value = labels.getOrDefault(label.group(1), "");
             final boolean greedy = !label.group(2).isEmpty();
             if (List.of("", ".", "..").contains(value)) {
-                throw new ApiException(HandlerErrorCode.InvalidRequest, call.name() + " needs a value for " + label.group(1));
+                throw new ApiException(HandlerErrorCode.NotFound, call.name() + " needs a value for " + label.group(1));
             }
             return greedy ? ApiCodec.escape(value).replace("%2F", "/") : ApiCodec.escape(value);
         });

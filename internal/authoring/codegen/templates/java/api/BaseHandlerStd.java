@@ -20,7 +20,7 @@ import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
  */
 abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigurationModel> {
     private static final int DELAY_SECONDS = {{.API.Delay}};
-    private static final int MAX_REPETITIONS = {{.API.Patience}};
+    private static final int MAX_REPETITIONS = 30;
 
     @Override
     public final ProgressEvent<ResourceModel, CallbackContext> handleRequest(
