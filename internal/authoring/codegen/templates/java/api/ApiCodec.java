@@ -110,11 +110,12 @@ final class ApiCodec {
         return value.isObject() ? object : value;
     }
 
+    /** Returns the number in a text; the API judges what is not one. */
     private static JsonNode number(final JsonNode value) {
         try {
-            return value.isTextual() ? DecimalNode.valueOf(new BigDecimal(value.textValue())) : value;
+            return DecimalNode.valueOf(new BigDecimal(value.asText()));
         } catch (NumberFormatException e) {
-            throw new ApiException(HandlerErrorCode.NotFound, "an identifier of the resource is not a number");
+            return value;
         }
     }
 
