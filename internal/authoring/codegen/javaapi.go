@@ -14,8 +14,12 @@ type javaAPI struct {
 
 	CreateCall, Desired string // expressions
 	SeveralUpdates      bool
-	Lists, NotFound     bool   // which imports are needed
+	Waits               bool // for a status
+	Lists, NotFound     bool // which imports are needed
 }
+
+// javaCommented escapes what ends a comment or begins something else in it.
+var javaCommented = strings.NewReplacer("&", "&amp;", "<", "&lt;", "@", "&#64;", "*/", "*&#47;", `\`, "&#92;")
 
 // javaBinding is where the binding is in a project in Java: beside the classes that read it.
 func javaBinding(in Input) string {
@@ -40,6 +44,12 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 		}
 	}
 	f := &javaAPI{frameAPI: *b.frame(in.Schema, javaTexts), CreateCall: "api.create(desired)", Desired: "request.getDesiredResourceState()"}
+	for _, name := range []*string{&f.Service, &f.Create, &f.Read, &f.Delete, &f.List} {
+		*name = javaCommented.Replace(*name)
+	}
+	for i := range f.Updates {
+		f.Updates[i].Name = javaCommented.Replace(f.Updates[i].Name)
+	}
 	f.Unique = javaTexts(b.Find.Properties)
 	if f.Wait != "" {
 		f.Wait = javaGetter(in.Schema, f.Wait)
@@ -57,6 +67,7 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 	if f.TagOnCreate {
 		f.CreateCall = "api.create(ApiClient.withTags(desired, request.getDesiredResourceTags()))"
 	}
+	f.Waits = f.Success+f.Failure+f.Pending != ""
 	f.SeveralUpdates = len(f.Updates) > 1
 	f.Lists = f.Gone != "" || f.Finds
 	f.NotFound = f.Lists || f.Find == "identifier"

@@ -59,7 +59,7 @@ final class ApiClient {
         created.setAll(CODEC.receive(call, connection.send(request, false)));
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
-                throw new ApiException(HandlerErrorCode.ServiceInternalError, call.name() + " returned no " + name);
+                throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " returned no " + name);
             }
         }
         return model(created.retain(BINDING.identifier()));
@@ -81,8 +81,8 @@ final class ApiClient {
 
     /**
      * Makes one of the calls of an update, if it has something to change, and reports whether it was made. A partial one
-     * sends what changed and resets what was removed. Others send all that is desired. What they require beyond that is
-     * the value of the live resource.
+     * sends what changed, others send all that is desired. What they require beyond that is the value of the live
+     * resource. What is removed gets an empty or default value, unless leaving it out removes it.
      */
     boolean update(final ApiBinding.Call call, final ResourceModel desired, final ResourceModel previous, final ResourceModel live) {
         final List<String> changes = call.changes().stream().filter(name -> differ(desired, previous, List.of(name))).toList();
@@ -101,8 +101,9 @@ final class ApiClient {
             }
         }
         final ApiRequest request = request(call, values);
+        final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
         for (final ApiBinding.Bound bound : call.send()) {
-            if (call.partial() && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
+            if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
                 request.put(bound.spot(), bound.reset());
             }
         }
@@ -276,9 +277,9 @@ final class ApiClient {
             return ApiCodec.JSON.treeToValue(values, ResourceModel.class);
         } catch (JsonMappingException e) {
             final String property = e.getPath().stream().map(JsonMappingException.Reference::getFieldName).collect(Collectors.joining("/"));
-            throw new ApiException(HandlerErrorCode.ServiceInternalError, "the API returned a value that does not fit the schema at /" + property);
+            throw new ApiException(HandlerErrorCode.GeneralServiceException, "the API returned a value that does not fit the schema at /" + property);
         } catch (JsonProcessingException e) {
-            throw new ApiException(HandlerErrorCode.ServiceInternalError, "the API returned a value that does not fit the schema");
+            throw new ApiException(HandlerErrorCode.GeneralServiceException, "the API returned a value that does not fit the schema");
         }
     }
 

@@ -118,7 +118,7 @@ final class ApiConnection {
                     if (call.receive().isEmpty()) {
                         return MissingNode.getInstance();
                     }
-                    throw new ApiException(HandlerErrorCode.ServiceInternalError, call.name() + " answered with something else than JSON");
+                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " answered with something else than JSON");
                 }
             }
             final ApiException failure = failure(call, response);
@@ -312,7 +312,7 @@ final class ApiConnection {
     private static String message(final JsonNode body) {
         for (final String name : new String[] {"message", "Message", "error", "detail", "title"}) {
             final JsonNode value = body.path(name);
-            final String text = value.isTextual() ? value.textValue() : value.path("message").asText("");
+            final String text = value.isTextual() ? value.textValue() : value.path("message").asText(value.path(0).path("msg").asText(""));
             if (!text.isEmpty()) {
                 return text.substring(0, Math.min(text.length(), MAX_MESSAGE_LENGTH));
             }

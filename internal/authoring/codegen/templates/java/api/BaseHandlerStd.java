@@ -79,7 +79,7 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
     /** Ends a create or update as soon as the resource is as requested. */
     protected static ProgressEvent<ResourceModel, CallbackContext> finish(
         {{if .API.Tags}}final ApiClient api, {{end}}final ResourceHandlerRequest<ResourceModel> request, final CallbackContext context, final ResourceModel live) {
-{{- if .API.Wait}}
+{{- if .API.Waits}}
 
         if (!isReady(live)) {
             return await(request, context);
@@ -107,7 +107,7 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
         return api.read(model);
 {{- end}}
     }
-{{- if .API.Wait}}
+{{- if .API.Waits}}
 
     /** Reports whether the service has done what was requested. */
     protected static boolean isReady(final ResourceModel live) {
@@ -122,7 +122,9 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
 {{- if .API.Success}}
             default -> false;
 {{- else}}
+{{- if .API.Pending}}
             case {{.API.Pending}} -> false;
+{{- end}}
             default -> true;
 {{- end}}
         };

@@ -22,17 +22,20 @@ public class UpdateHandler extends BaseHandlerStd {
         request.setDesiredResourceState(desired);
 {{- end}}
         final ResourceModel live = read(api, desired);
+{{- if or .API.Updates .API.CreateOnly}}
         final ResourceModel previous = request.getPreviousResourceState() == null ? live : request.getPreviousResourceState();
+{{- end}}
 {{- if .API.CreateOnly}}
         for (final String property : CREATE_ONLY) {
             final List<String> one = List.of(property);
-            if (ApiClient.has(desired, one) && ApiClient.differ(desired, previous, one) && ApiClient.differ(desired, live, one)) {
+            final boolean known = ApiClient.has(previous, one) || ApiClient.has(live, one); // reads do not return write-only values
+            if (known && ApiClient.has(desired, one) && ApiClient.differ(desired, previous, one) && ApiClient.differ(desired, live, one)) {
                 throw new CfnNotUpdatableException(ResourceModel.TYPE_NAME, ApiClient.identifier(desired));
             }
         }
 {{- end}}
 {{- if .API.Updates}}
-{{- if and .API.Wait .API.SeveralUpdates}}
+{{- if and .API.Waits .API.SeveralUpdates}}
         if (context.getUpdates() > 0 && !isReady(live)) {
             return await(request, context);
         }
