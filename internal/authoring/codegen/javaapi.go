@@ -23,7 +23,7 @@ var javaCommented = strings.NewReplacer("&", "&amp;", "<", "&lt;", "@", "&#64;",
 
 // javaBinding is where the binding is in a project in Java: beside the classes that read it.
 func javaBinding(in Input) string {
-	namespace := cmp.Or(in.Namespace, JavaNamespace(cmp.Or(in.TypeName, in.Schema.TypeName.Value)))
+	namespace := cmp.Or(in.Namespace, JavaNamespace(in.TypeName))
 	return "src/main/resources/" + strings.ReplaceAll(namespace, ".", "/") + "/api.json"
 }
 
