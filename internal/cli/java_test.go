@@ -237,15 +237,21 @@ func TestJavaFailures(t *testing.T) {
 	fails(environ, "the handlers cannot be built: there is no mvn in the PATH", "install Maven")
 }
 
+// needsMaven skips the test where Maven does not have the plugins that projects need.
+func needsMaven(t *testing.T) {
+	t.Helper()
+	needsJava(t)
+	home, err := os.UserHomeDir()
+	if _, missing := os.Stat(filepath.Join(home, ".m2", "repository", "org", "apache", "maven", "plugins", "maven-shade-plugin")); (err != nil || missing != nil) && os.Getenv("CI") != "true" {
+		t.Skip("the repository of Maven does not have the plugins that projects need: build the example once")
+	}
+}
+
 // TestJavaExample builds the example with Maven and runs the contract tests against it. What Maven needs is in its
 // repository after the first run.
 func TestJavaExample(t *testing.T) {
 	t.Parallel()
-	needsJava(t)
-	home, err := os.UserHomeDir()
-	if _, missing := os.Stat(filepath.Join(home, ".m2", "repository", "org", "apache", "maven", "plugins", "maven-shade-plugin")); (err != nil || missing != nil) && os.Getenv("CI") != "true" {
-		t.Skip("the repository of Maven does not have the plugins that the example needs: build it once")
-	}
+	needsMaven(t)
 	dir, reports := filepath.Join(t.TempDir(), "example"), t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../examples/tps-report-java")); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ type javaFrame struct {
 	Handlers      []javaHandler
 	Targets       []javaTargetFrame
 	Operation     javaHandler
+	API           *javaAPI // nil unless handlers call an API
 
 	Group, Artifact, Folder, Entrypoint, TestEntrypoint, Runtime string // of a new project
 }
@@ -126,6 +127,13 @@ func javaProject(in Input) ([]File, error) {
 		Marker: marker, Package: in.Namespace, TypeName: in.TypeName, SchemaFile: in.SchemaFile,
 		Configured: in.Schema.TypeConfiguration != nil, MaxResults: libraryHas(in.Pom, 2, 2, 2), Handlers: javaHandlers(in.Schema),
 	}
+	if in.Binding != nil {
+		calls, err := javaAPIOf(in)
+		if err != nil {
+			return nil, err
+		}
+		f.API = calls
+	}
 	hook := in.Schema.Kind == schema.Hook
 	class := JavaEntryClass(in.Schema.Kind)
 	base, rows := "", []string{"BaseConfiguration", "BaseHandler"}
@@ -142,6 +150,9 @@ func javaProject(in Input) ([]File, error) {
 		for _, target := range in.Targets {
 			f.Targets = append(f.Targets, javaTargetFrame{target.TypeName.Value, javaTargetFile(target.TypeName.Value)})
 		}
+	}
+	if f.API != nil {
+		roots[0].beside = javaClient
 	}
 	files := javaModels(in.Namespace, newReader(in.Schema), roots...)
 	add := func(template, name string, f javaFrame) error {
@@ -196,11 +207,18 @@ func javaAuthored(in Input, f javaFrame) ([]File, error) {
 	}
 	for _, row := range [][2]string{
 		{"gitignore", ".gitignore"}, {"pom.xml", "pom.xml"}, {"lombok.config", "lombok.config"}, {"README.md", "README.md"}, {"template.yml", "template.yml"},
-		{"log4j2.xml", "src/resources/log4j2.xml"}, {"CallbackContext", f.Folder + "/CallbackContext.java"}, {"Configuration", f.Folder + "/Configuration.java"},
+		{"log4j2.xml", "src/resources/log4j2.xml"}, {"Configuration", f.Folder + "/Configuration.java"},
 	} {
 		if err := add(row[0], row[1]); err != nil {
 			return nil, err
 		}
+	}
+	if f.API != nil {
+		calls, err := javaCalls(in, f)
+		return slices.Concat(files, calls, exampleInputs(in.Schema)), err
+	}
+	if err := add("CallbackContext", f.Folder+"/CallbackContext.java"); err != nil {
+		return nil, err
 	}
 	template, suffix := "Handler", "Handler.java"
 	if f.Hook {

@@ -18,6 +18,7 @@ type javaRoot struct {
 	class  string
 	doc    string
 	raw    []string // properties that stay JSON, because handlers of the official plug-in expect that
+	beside []string // other classes of the package, besides the usual ones
 	kind   javaKind
 }
 
@@ -46,7 +47,9 @@ func javaModels(pkg string, r *reader, roots ...javaRoot) []File {
 		j.names[strings.ToLower(name)] = true
 	}
 	for _, root := range roots {
-		j.names[strings.ToLower(root.class)] = true
+		for _, name := range append([]string{root.class}, root.beside...) {
+			j.names[strings.ToLower(name)] = true
+		}
 	}
 	for _, root := range roots {
 		m := r.readModel(root.schema)

@@ -173,6 +173,11 @@
             </plugin>
         </plugins>
         <resources>
+{{- if .API}}
+            <resource>
+                <directory>${project.basedir}/src/main/resources</directory>
+            </resource>
+{{- end}}
             <resource>
                 <directory>${project.basedir}</directory>
                 <includes>

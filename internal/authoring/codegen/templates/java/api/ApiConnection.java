@@ -1,0 +1,342 @@
+// {{.Marker}}
+package {{.Package}};
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import software.amazon.awssdk.auth.credentials.AwsCredentials;
+import software.amazon.awssdk.auth.signer.Aws4Signer;
+import software.amazon.awssdk.auth.signer.params.Aws4SignerParams;
+import software.amazon.awssdk.awscore.AwsRequestOverrideConfiguration;
+import software.amazon.awssdk.core.pagination.sync.SdkIterable;
+import software.amazon.awssdk.http.SdkHttpFullRequest;
+import software.amazon.awssdk.http.SdkHttpMethod;
+import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.services.cloudformation.model.ListTypesRequest;
+import software.amazon.awssdk.services.cloudformation.model.ListTypesResponse;
+import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
+import software.amazon.cloudformation.proxy.HandlerErrorCode;
+
+/** Sends requests to the API: where it is, with which credentials, and what its errors mean. */
+final class ApiConnection {
+    private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(25);
+    private static final Duration CALL_TIMEOUT = Duration.ofSeconds(50);
+    private static final int MAX_RESPONSE_BYTES = 8 << 20;
+    private static final int MAX_MESSAGE_LENGTH = 300;
+    private static final int MAX_REDIRECTS = 3;
+    private static final int RETRIES = 2;
+
+    private static final HttpClient HTTP = HttpClient.newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .followRedirects(HttpClient.Redirect.NEVER) // they would take the credentials to another host
+        .connectTimeout(Duration.ofSeconds(10))
+        .build();
+
+    private static final Map<String, AccessToken> ACCESS_TOKENS = new ConcurrentHashMap<>();
+
+    private final ApiBinding binding;
+    private final AmazonWebServicesClientProxy proxy;
+    private final JsonNode configuration;
+    private final String region;
+    private final URI endpoint;
+    private final Instant deadline = Instant.now().plus(CALL_TIMEOUT);
+
+    private record AccessToken(String value, Instant expires) {}
+
+    private record Response(int status, Map<String, String> headers, byte[] body) {
+        JsonNode json() throws JsonProcessingException {
+            return body.length == 0 ? MissingNode.getInstance() : ApiCodec.JSON.readTree(new String(body, StandardCharsets.UTF_8));
+        }
+    }
+
+    /** Where the configuration of the type, which may be null, overrides the API and the region. */
+    ApiConnection(
+        final ApiBinding binding, final AmazonWebServicesClientProxy proxy, final JsonNode configuration, final String requestRegion) {
+        this.binding = binding;
+        this.proxy = proxy;
+        this.configuration = configuration == null ? MissingNode.getInstance() : configuration;
+        this.region = this.configuration.path("Region").asText(requestRegion);
+        this.endpoint = endpoint();
+    }
+
+    private URI endpoint() {
+        String url = configuration.path("Endpoint").asText("");
+        if (url.isEmpty() && binding.auth().kind().equals("sigv4")) {
+            url = Optional.ofNullable(System.getenv("AWS_ENDPOINT_URL")).orElse("");
+        }
+        if (url.isEmpty() && binding.endpoint() != null) {
+            url = binding.endpoint().replace("{Region}", region);
+        }
+        if (url.isEmpty()) {
+            throw new ApiException(HandlerErrorCode.InvalidTypeConfiguration, "the API has no endpoint; set Endpoint in the type configuration");
+        }
+        return url(url.replaceAll("/+$", ""), "Endpoint");
+    }
+
+    private static URI url(final String text, final String property) {
+        try {
+            final URI url = URI.create(text);
+            if (url.getHost() != null && ("http".equalsIgnoreCase(url.getScheme()) || "https".equalsIgnoreCase(url.getScheme()))) {
+                return url;
+            }
+        } catch (IllegalArgumentException e) {
+            // not a URL, as below
+        }
+        throw new ApiException(HandlerErrorCode.InvalidTypeConfiguration, property + " is not a URL that begins with http:// or https://");
+    }
+
+    /** Sends a request. One that only reads is repeated when the API is busy; all others are for CloudFormation to repeat. */
+    JsonNode send(final ApiRequest request, final boolean reading) {
+        final ApiBinding.Call call = request.call();
+        for (int attempt = 0;; attempt++) {
+            final Response response = follow(request);
+            if (response.status / 100 == 2) {
+                try {
+                    return response.json();
+                } catch (JsonProcessingException e) {
+                    if (call.receive().isEmpty()) {
+                        return MissingNode.getInstance();
+                    }
+                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " answered with something else than JSON");
+                }
+            }
+            final ApiException failure = failure(call, response);
+            final boolean busy = failure.getErrorCode() == HandlerErrorCode.Throttling || response.status == 503;
+            if (!reading || !busy || attempt == RETRIES || !pause(response, attempt)) {
+                throw failure;
+            }
+        }
+    }
+
+    /** Follows redirects on the same host. */
+    private Response follow(final ApiRequest request) {
+        URI url = URI.create(endpoint + request.target());
+        for (int hops = 0;; hops++) {
+            final Response response = exchange(request.call().name(), authenticated(request, url));
+            final String location = response.headers.get("location");
+            if (response.status / 100 != 3 || location == null || hops == MAX_REDIRECTS) {
+                return response;
+            }
+            final URI next = url.resolve(location);
+            final boolean same = next.getScheme().equals(url.getScheme()) && next.getRawAuthority().equals(url.getRawAuthority());
+            if (!same || response.status < 307 && !request.call().method().equals("GET")) {
+                return response;
+            }
+            url = next;
+        }
+    }
+
+    private HttpRequest authenticated(final ApiRequest request, final URI url) {
+        final Map<String, String> headers = new TreeMap<>(request.headers());
+        final byte[] body = request.body();
+        URI target = url;
+        switch (binding.auth().kind()) {
+            case "apiKey" -> {
+                final String key = credential("ApiKey");
+                final String name = binding.auth().name();
+                switch (binding.auth().in()) {
+                    case "query" -> target = URI.create(url + (url.getRawQuery() == null ? "?" : "&") + ApiCodec.escape(name) + "=" + ApiCodec.escape(key));
+                    case "cookie" -> headers.put("Cookie", name + "=" + key);
+                    default -> headers.put(name, key);
+                }
+            }
+            case "bearer" -> headers.put("Authorization", "Bearer " + credential("BearerToken"));
+            case "basic" -> headers.put("Authorization", basic(credential("Basic", "Username"), credential("Basic", "Password")));
+            case "oauth2" -> headers.put("Authorization", "Bearer " + accessToken());
+            case "sigv4" -> headers.putAll(signature(request, url, headers, body));
+            default -> { }
+        }
+        return httpRequest(request.call().method(), target, headers, body);
+    }
+
+    private static HttpRequest httpRequest(final String method, final URI url, final Map<String, String> headers, final byte[] body) {
+        try {
+            final HttpRequest.BodyPublisher content =
+                body.length == 0 ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofByteArray(body);
+            final HttpRequest.Builder http = HttpRequest.newBuilder(url).method(method, content);
+            headers.forEach(http::setHeader);
+            return http.build();
+        } catch (IllegalArgumentException e) {
+            throw new ApiException(HandlerErrorCode.InvalidRequest, "a value is not allowed in a header of the request"); // which may be secret
+        }
+    }
+
+    private String credential(final String... path) {
+        final String value = ApiCodec.at(configuration, List.of(path)).asText("");
+        if (value.isEmpty()) {
+            throw new ApiException(HandlerErrorCode.InvalidCredentials, "the API needs credentials; set " + String.join(".", path) + " in the type configuration");
+        }
+        return value;
+    }
+
+    private static String basic(final String user, final String password) {
+        return "Basic " + Base64.getEncoder().encodeToString((user + ":" + password).getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Gets an access token for the credentials of the client, and keeps it as long as it is valid. */
+    private String accessToken() {
+        final String id = credential("OAuth", "ClientId");
+        final String secret = credential("OAuth", "ClientSecret");
+        final String url = configuration.path("OAuth").path("TokenUrl").asText(Optional.ofNullable(binding.auth().tokenUrl()).orElse(""));
+        final String scopes = configuration.path("OAuth").path("Scopes").asText("");
+        final String form = "grant_type=client_credentials" + (scopes.isEmpty() ? "" : "&scope=" + ApiCodec.escape(scopes));
+        final String key = String.join("\n", url, form, id, secret);
+        final AccessToken known = ACCESS_TOKENS.get(key);
+        if (known != null && known.expires.isAfter(Instant.now())) {
+            return known.value;
+        }
+        final HttpRequest request = httpRequest("POST", url(url, "OAuth.TokenUrl"), Map.of(
+            "Authorization", basic(ApiCodec.escape(id), ApiCodec.escape(secret)),
+            "Accept", "application/json", "Content-Type", "application/x-www-form-urlencoded"), form.getBytes(StandardCharsets.UTF_8));
+        final Response response = exchange("the request for an access token", request);
+        try {
+            final JsonNode token = response.json();
+            if (response.status == 200 && token.path("access_token").isTextual()) {
+                final long seconds = token.path("expires_in").asLong(60) - 30;
+                ACCESS_TOKENS.put(key, new AccessToken(token.path("access_token").textValue(), Instant.now().plusSeconds(seconds)));
+                return token.path("access_token").textValue();
+            }
+        } catch (JsonProcessingException e) {
+            // no token, as below
+        }
+        throw new ApiException(HandlerErrorCode.InvalidCredentials, "the request for an access token failed with status " + response.status);
+    }
+
+    private Map<String, String> signature(final ApiRequest request, final URI url, final Map<String, String> headers, final byte[] body) {
+        final SdkHttpFullRequest.Builder unsigned = SdkHttpFullRequest.builder()
+            .method(SdkHttpMethod.fromValue(request.call().method()))
+            .uri(url)
+            .contentStreamProvider(() -> new ByteArrayInputStream(body));
+        headers.forEach(unsigned::putHeader);
+        final SdkHttpFullRequest signed = Aws4Signer.create().sign(unsigned.build(), Aws4SignerParams.builder()
+            .awsCredentials(credentials())
+            .signingName(binding.auth().service())
+            .signingRegion(Region.of(region))
+            .build());
+        final Map<String, String> added = new TreeMap<>();
+        signed.headers().forEach((name, values) -> added.put(name, String.join(",", values)));
+        added.remove("Host"); // the client sends the same
+        return added;
+    }
+
+    /** Returns the credentials of the call, which the library passes only to requests of the SDK. */
+    private AwsCredentials credentials() {
+        final AtomicReference<AwsCredentials> found = new AtomicReference<>();
+        proxy.<ListTypesRequest, ListTypesResponse, SdkIterable<ListTypesResponse>>injectCredentialsAndInvokeIterableV2(
+            ListTypesRequest.builder().build(), request -> {
+                request.overrideConfiguration()
+                    .flatMap(AwsRequestOverrideConfiguration::credentialsProvider)
+                    .ifPresent(provider -> found.set(provider.resolveCredentials()));
+                return Collections::emptyIterator;
+            });
+        return found.get();
+    }
+
+    private Response exchange(final String what, final HttpRequest request) {
+        final Duration left = Duration.between(Instant.now(), deadline);
+        final ByteArrayOutputStream body = new ByteArrayOutputStream();
+        final CompletableFuture<HttpResponse<Void>> pending = HTTP.sendAsync(request, HttpResponse.BodyHandlers.ofByteArrayConsumer(part ->
+            part.ifPresent(bytes -> {
+                if (body.size() + bytes.length > MAX_RESPONSE_BYTES) {
+                    throw new IllegalStateException("the response is too large");
+                }
+                body.writeBytes(bytes);
+            })));
+        try {
+            final HttpResponse<Void> response =
+                pending.get(Math.min(REQUEST_TIMEOUT.toMillis(), left.toMillis()), TimeUnit.MILLISECONDS);
+            final Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+            response.headers().map().forEach((name, values) -> headers.put(name, values.get(0)));
+            return new Response(response.statusCode(), headers, body.toByteArray());
+        } catch (TimeoutException e) {
+            throw new ApiException(HandlerErrorCode.NetworkFailure, what + " timed out");
+        } catch (ExecutionException e) {
+            throw new ApiException(HandlerErrorCode.NetworkFailure, what + " failed: " + e.getCause().getClass().getSimpleName());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ApiException(HandlerErrorCode.NetworkFailure, what + " was interrupted");
+        } finally {
+            pending.cancel(true);
+        }
+    }
+
+    private ApiException failure(final ApiBinding.Call call, final Response response) {
+        JsonNode body = MissingNode.getInstance();
+        try {
+            body = response.json();
+        } catch (JsonProcessingException e) {
+            // the status must do
+        }
+        final String status = String.valueOf(response.status);
+        HandlerErrorCode code = call.errors().get(errorName(response, body));
+        if (code == null) {
+            code = call.errors().get(status);
+        }
+        if (code == null) {
+            code = binding.statuses().get(status);
+        }
+        if (code == null) {
+            code = response.status >= 500 ? HandlerErrorCode.ServiceInternalError : HandlerErrorCode.InvalidRequest;
+        }
+        final String message = message(body);
+        return new ApiException(code, call.name() + " failed with status " + status + (message.isEmpty() ? "" : ": " + message));
+    }
+
+    private static String errorName(final Response response, final JsonNode body) {
+        final String name = response.headers.getOrDefault("X-Amzn-Errortype", body.path("__type").asText(body.path("code").asText("")));
+        return name.replaceFirst("^.*#", "").replaceFirst(":.*$", "");
+    }
+
+    /** Returns the message of an error, wherever APIs put it. */
+    private static String message(final JsonNode body) {
+        for (final String name : new String[] {"message", "Message", "error", "detail", "title"}) {
+            final JsonNode value = body.path(name);
+            final String text = value.isTextual() ? value.textValue() : value.path("message").asText(value.path(0).path("msg").asText(""));
+            if (!text.isEmpty()) {
+                return text.substring(0, Math.min(text.length(), MAX_MESSAGE_LENGTH));
+            }
+        }
+        return "";
+    }
+
+    /** Waits before a repetition, and reports whether there is time for it. */
+    private boolean pause(final Response response, final int attempt) {
+        long seconds = 1L << attempt;
+        try {
+            seconds = Long.parseLong(response.headers.getOrDefault("Retry-After", String.valueOf(seconds)));
+        } catch (NumberFormatException e) {
+            // a date; the default will do
+        }
+        if (seconds > 5 || Instant.now().plusSeconds(seconds).plus(REQUEST_TIMEOUT).isAfter(deadline)) {
+            return false;
+        }
+        try {
+            Thread.sleep(Duration.ofSeconds(Math.max(0, seconds)).toMillis());
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// {{.Marker}}
+package {{.Package}};
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import software.amazon.cloudformation.proxy.HandlerErrorCode;
+
+/** The request of one call, made of values of the model. */
+final class ApiRequest {
+    private static final Pattern LABEL = Pattern.compile("\\{([^{}+]+)(\\+?)\\}");
+
+    private final ApiBinding.Call call;
+    private final Map<String, String> labels = new TreeMap<>();
+    private final List<String> query = new ArrayList<>();
+    private final Map<String, String> headers = new TreeMap<>();
+    private JsonNode body;
+
+    ApiRequest(final ApiBinding.Call call) {
+        this.call = call;
+        headers.put("Accept", call.accept() == null ? "application/json" : call.accept());
+        if (call.target() != null) {
+            headers.put("X-Amz-Target", call.target());
+        }
+        if (call.target() != null || call.send().stream().anyMatch(bound -> bound.in().equals("body"))) {
+            body = ApiCodec.JSON.createObjectNode();
+        }
+    }
+
+    ApiBinding.Call call() {
+        return call;
+    }
+
+    void put(final ApiBinding.Spot spot, final JsonNode value) {
+        final String name = String.join(".", spot.at());
+        switch (spot.in()) {
+            case "path" -> labels.put(name, value.asText());
+            case "query" -> addQuery(name, value);
+            case "header" -> headers.put(name, text(value));
+            default -> body = ApiCodec.put(body, spot.at(), value);
+        }
+    }
+
+    private void addQuery(final String name, final JsonNode value) {
+        if (value.isArray()) {
+            value.forEach(item -> addQuery(name, item));
+        } else {
+            query.add(ApiCodec.escape(name) + "=" + ApiCodec.escape(text(value)));
+        }
+    }
+
+    private static String text(final JsonNode value) {
+        if (!value.isArray()) {
+            return value.isObject() ? value.toString() : value.asText();
+        }
+        final StringJoiner items = new StringJoiner(",");
+        value.forEach(item -> items.add(text(item)));
+        return items.toString();
+    }
+
+    /** Returns the headers besides those of authentication. */
+    Map<String, String> headers() {
+        if (body == null) {
+            return headers;
+        }
+        final Map<String, String> all = new TreeMap<>(headers);
+        all.put("Content-Type", contentType());
+        return all;
+    }
+
+    private String contentType() {
+        if (call.contentType() != null) {
+            return call.contentType();
+        }
+        final String protocol = ApiClient.BINDING.protocol();
+        return protocol.startsWith("awsJson1_") ? "application/x-amz-json-1." + protocol.substring("awsJson1_".length()) : "application/json";
+    }
+
+    /** Returns the path and the query. */
+    String target() {
+        final String path = LABEL.matcher(call.path()).replaceAll(label -> {
+            final String value = labels.getOrDefault(label.group(1), "");
+            final boolean greedy = !label.group(2).isEmpty();
+            if (List.of("", ".", "..").contains(value)) {
+                throw new ApiException(HandlerErrorCode.NotFound, call.name() + " needs a value for " + label.group(1));
+            }
+            return greedy ? ApiCodec.escape(value).replace("%2F", "/") : ApiCodec.escape(value);
+        });
+        return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
+    }
+
+    byte[] body() {
+        if (body == null) {
+            return new byte[0];
+        }
+        final boolean form = contentType().equals("application/x-www-form-urlencoded");
+        return (form ? ApiCodec.form(body) : body.toString()).getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,70 @@
+package {{.Package}};
+{{if eq .API.Find "list"}}
+import java.util.List;
+{{- end}}
+{{- if or (eq .API.Find "identifier") (eq .API.Find "list")}}
+import software.amazon.cloudformation.exceptions.CfnAlreadyExistsException;
+{{- end}}
+import software.amazon.cloudformation.exceptions.CfnNotFoundException;
+import software.amazon.cloudformation.proxy.HandlerErrorCode;
+import software.amazon.cloudformation.proxy.ProgressEvent;
+import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
+
+/** Calls {{.API.Create}}, and waits until {{.API.Read}} returns the resource{{if .API.Wait}} as it should be{{end}}. */
+public class CreateHandler extends BaseHandlerStd {
+{{- if eq .API.Find "list"}}
+    /** The properties that no two resources have in common. */
+    private static final List<String> UNIQUE = List.of({{.API.Unique}});
+{{end}}
+    @Override
+    protected ProgressEvent<ResourceModel, CallbackContext> handleRequest(
+        final ApiClient api, final ResourceHandlerRequest<ResourceModel> request, final CallbackContext context) {
+
+        final ResourceModel desired = request.getDesiredResourceState();
+        if (context.isCreated()) {
+            try {
+                return finish({{if .API.Tags}}api, {{end}}request, context, read(api, desired));
+            } catch (CfnNotFoundException e) { // reads may lag behind
+                return repeat(request, context, new ApiException(HandlerErrorCode.NotStabilized, "the new resource cannot be read", e));
+            }
+        }
+{{- if eq .API.Find "identifier"}}
+
+        // The first call only looks. From the second call on, a resource that exists comes from an earlier delivery of
+        // this request, whose response was lost.
+        if (!context.isChecked()) {
+            if (readOrNull(api, desired) != null) {
+                throw new CfnAlreadyExistsException(ResourceModel.TYPE_NAME, ApiClient.identifier(desired));
+            }
+            context.setChecked(true);
+            return proceed(request, context);
+        }
+        ResourceModel created = desired;
+        try {
+            created = {{.API.CreateCall}};
+        } catch (ApiException e) {
+            if (e.getErrorCode() != HandlerErrorCode.AlreadyExists && e.getErrorCode() != HandlerErrorCode.ResourceConflict) {
+                throw e;
+            }
+        }
+{{- else if eq .API.Find "list"}}
+        if (find(api, desired, UNIQUE) != null) {
+            throw new CfnAlreadyExistsException(ResourceModel.TYPE_NAME, "with this " + String.join(", ", UNIQUE));
+        }
+        ResourceModel created;
+        try {
+            created = {{.API.CreateCall}};
+        } catch (ApiException e) { // but the resource may exist, because only the response was lost
+            created = find(api, desired, UNIQUE);
+            if (created == null) {
+                throw e;
+            }
+        }
+{{- else}}
+        final ResourceModel created = {{.API.CreateCall}};
+{{- end}}
+        request.setDesiredResourceState(ApiClient.merge(desired, ApiClient.identifiers(created)));
+        context.setCreated(true);
+        return proceed(request, context);
+    }
+}
