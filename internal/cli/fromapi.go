@@ -220,6 +220,20 @@ func (c *app) deriveProject(from *chosenResource, config *project.InitConfig) er
 	return nil
 }
 
+// useSource takes the description that the settings of the project name.
+func (o *initOptions) useSource(c *app, settings *api.Settings) {
+	within := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(c.projectDir(), filepath.FromSlash(path))
+	}
+	o.api.openapi, o.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
+	if o.smithy.service == "" {
+		o.smithy.service = settings.Source.Service
+	}
+}
+
 // regenerateSchema makes the schema of an existing project again.
 func (c *app) regenerateSchema(opts initOptions) error {
 	p, problems, err := c.openProject()
@@ -233,9 +247,11 @@ func (c *app) regenerateSchema(opts initOptions) error {
 	if err != nil {
 		return err
 	}
-	c.useSource(&opts, settings)
 	if opts.api.openapi == "" && opts.model == "" {
-		return usagef("--schema-only needs --from-openapi, --from-smithy or a source in %s", apiSettingsFile)
+		opts.useSource(c, settings)
+		if opts.api.openapi == "" && opts.model == "" {
+			return usagef("--schema-only needs --from-openapi, --from-smithy or a source in %s", apiSettingsFile)
+		}
 	}
 	from, err := c.chooseResource(opts, settings)
 	if err != nil {
@@ -271,23 +287,6 @@ func (c *app) regenerateSchema(opts initOptions) error {
 	return c.printDecisions(from.derived)
 }
 
-// useSource sets the description in the settings, unless the options name another one.
-func (c *app) useSource(opts *initOptions, settings *api.Settings) {
-	if opts.api.openapi != "" || opts.model != "" {
-		return
-	}
-	within := func(path string) string {
-		if path == "" || filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(c.projectDir(), filepath.FromSlash(path))
-	}
-	opts.api.openapi, opts.model = within(settings.Source.OpenAPI), within(settings.Source.Smithy)
-	if opts.smithy.service == "" {
-		opts.smithy.service = settings.Source.Service
-	}
-}
-
 // bindProject makes the binding of a project whose handlers call an API.
 func (c *app) bindProject(p *project.Project, in *codegen.Input) error {
 	file := codegen.BindingFile(*in)
@@ -313,7 +312,7 @@ func (c *app) projectAPI(p *project.Project) (*chosenResource, error) {
 		return nil, err
 	}
 	var opts initOptions
-	c.useSource(&opts, settings)
+	opts.useSource(c, settings)
 	if opts.api.openapi == "" && opts.model == "" {
 		return nil, fmt.Errorf("the description of the API is unknown: %s has no source", p.Name(apiSettingsFile))
 	}

@@ -29,6 +29,7 @@ func commands(c *app) []*cobra.Command {
 		newLogs(c),
 		newStartLambda(c),
 		newServe(c),
+		newStub(c),
 		newConsole(c),
 		newDeploy(c),
 		newDestroy(c),

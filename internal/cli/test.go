@@ -32,6 +32,7 @@ type testOptions struct {
 	faultOptions
 	stackOptions
 	upgradeOptions
+	testStubOptions
 	roleARN, cloudformation  string
 	enforceTimeout           int // seconds
 	logGroup, logRoleARN     string
@@ -67,6 +68,9 @@ for the run and registers the type in it; with --endpoint-url, the type must be 
 revision in git, or the number of a version in the registry of a cfn serve, and then updated, drifted,
 imported and deleted with the version of the project. docs/upgrade-tests.md describes them.
 
+--stub tests handlers that call an API, as cfn init writes them, without the service: cfn runs a stub of it, made from
+the description in api.yaml, and passes its URL and made-up credentials as the type configuration.
+
 Inputs are the files inputs/inputs_N_create.json, inputs_N_update.json and inputs_N_invalid.json, and
 for hooks inputs_N_pre_create.json, inputs_N_invalid_pre_create.json and so on. Only the test TEST uses
 a file inputs_N_create__TEST.json. If there are no inputs, cfn generates them from the schema and
@@ -98,6 +102,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
   cfn test --replay .formwork/failures/handler_create-contract_create_read.json
   cfn test --in-stack --report html=report.html
   cfn test --upgrade-from v1.2.0 --downgrade
+  cfn test --suite all --faults --stub
   cfn test --enforce-timeout 60 -- -x --junitxml=report.xml`,
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			opts.arguments, err = contract.ParseArguments(args)
@@ -112,6 +117,7 @@ Exit code: 0 if all tests passed or were skipped, 1 if not.`,
 	opts.faultFlags(cmd)
 	opts.stackFlags(cmd.Flags())
 	opts.upgradeFlags(cmd.Flags())
+	opts.stubFlags(cmd.Flags())
 	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
@@ -166,6 +172,9 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if err := c.prepareFaults(opts, p); err != nil {
 		return err
 	}
+	if err := opts.checkStub(); err != nil {
+		return err
+	}
 	if opts.changed("upgrade-from") {
 		return c.testUpgrade(ctx, opts, p, s)
 	}
@@ -180,6 +189,11 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if len(s.Handlers) == 0 {
 		return withHint(fmt.Errorf("%s: the schema declares no handlers, so there is nothing to test", s.File), `declare them with "handlers": {"create": {"permissions": []}, …}`)
 	}
+	stop, err := c.startStub(opts, p)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if opts.inStack {
 		return c.testInStack(ctx, opts, p, s)
 	}
@@ -288,7 +302,9 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 	if config.Replay, err = c.readExample(opts.replay, s); err != nil {
 		return config, err
 	}
-	if config.TypeConfiguration, err = c.readTypeConfiguration(opts.typeConfiguration, p.Kind, &problems); err != nil {
+	if opts.service != nil {
+		config.TypeConfiguration, config.Inapplicable = opts.service.configuration, opts.service.inapplicable
+	} else if config.TypeConfiguration, err = c.readTypeConfiguration(opts.typeConfiguration, p.Kind, &problems); err != nil {
 		return config, err
 	}
 	problems.Sort()
@@ -433,6 +449,9 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 		return err
 	}
 	defer closeProxy()
+	if err := opts.behindProxy(opts.proxy, &config); err != nil {
+		return err
+	}
 	function, stop, err := opts.function(ctx, c, p, config.Schema, aws, nil)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ var notInStacks = []string{
 }
 
 // notRemote are the options about handlers that run on this machine.
-var notRemote = []string{"env", "no-build", "typeconfig", "time-scale"}
+var notRemote = []string{"env", "no-build", "typeconfig", "time-scale", "stub"}
 
 // checkStacks checks the combination of options.
 func (opts *testOptions) checkStacks() error {

@@ -123,6 +123,17 @@ func smithyScheme(t *smithy.Trait) Scheme {
 // rest reports whether the protocol binds members to paths, queries and headers.
 func (r *smithyReader) rest() bool { return strings.HasPrefix(r.api.Protocol, "rest") }
 
+// xml reports whether the protocol has XML.
+func (r *smithyReader) xml() bool { return r.api.Protocol == "awsQuery" || r.api.Protocol == "restXml" }
+
+// xmlName is the name that a shape or member has in XML; "" if it has no name of its own there.
+func (r *smithyReader) xmlName(s *smithy.Shape) string {
+	if t := s.Trait("smithy.api#xmlName"); t != nil && r.xml() {
+		return t.Value.Text
+	}
+	return ""
+}
+
 func (r *smithyReader) readOperation(s *smithy.Shape) {
 	op := &Operation{Name: s.Name(), Doc: doc(s), Method: "POST", Path: "/", At: s.At}
 	if t := s.Trait("smithy.api#http"); t != nil && r.rest() {
@@ -163,7 +174,7 @@ func (r *smithyReader) readInput(op *Operation, input *smithy.Shape) {
 	if input == nil || len(input.Members) == 0 {
 		return
 	}
-	body := &Shape{Name: input.Name(), Kind: Structure, Doc: doc(input)}
+	body := &Shape{Name: input.Name(), XMLName: r.xmlName(input), Kind: Structure, Doc: doc(input)}
 	for _, member := range input.Members {
 		m := r.member(member)
 		if m.Token {
@@ -203,7 +214,7 @@ func (r *smithyReader) readOutput(op *Operation, output *smithy.Shape) {
 	if output == nil || len(output.Members) == 0 {
 		return
 	}
-	body := &Shape{Name: output.Name(), Kind: Structure, Doc: doc(output)}
+	body := &Shape{Name: output.Name(), XMLName: r.xmlName(output), Kind: Structure, Doc: doc(output)}
 	for _, member := range output.Members {
 		m := r.member(member)
 		if r.rest() {
@@ -296,10 +307,8 @@ func (r *smithyReader) member(s *smithy.Shape) *Member {
 	if t := s.Trait("smithy.api#jsonName"); t != nil && r.api.Protocol == "restJson1" {
 		m.Wire = t.Value.Text
 	}
-	if r.api.Protocol == "awsQuery" || r.api.Protocol == "restXml" {
-		if t := s.Trait("smithy.api#xmlName"); t != nil {
-			m.Wire = t.Value.Text
-		}
+	if r.xml() {
+		m.Wire = cmp.Or(r.xmlName(s), m.Wire)
 		m.Flat, m.Attribute = s.Has("smithy.api#xmlFlattened"), s.Has("smithy.api#xmlAttribute")
 	}
 	if t := s.Trait("smithy.api#default"); t != nil && t.Value.Kind != document.Null {
@@ -345,9 +354,7 @@ func (r *smithyReader) shape(id smithy.ID) *Shape {
 	if id.Namespace() == "smithy.api" {
 		out.Name = ""
 	}
-	if s.Has("smithy.api#xmlName") && (r.api.Protocol == "restXml" || r.api.Protocol == "awsQuery") {
-		out.XMLName = s.Trait("smithy.api#xmlName").Value.Text
-	}
+	out.XMLName = r.xmlName(s)
 	constrain(out, s)
 	out.Nullable = s.Has("smithy.api#sparse")
 	element := func(member string) string {

@@ -256,11 +256,11 @@ func (r *stackRun) secret(name string) bool {
 }
 
 // changeOutside changes a property of the resource without its stack. Write-only properties,
-// which a read does not return, are sent again.
+// which a read does not return, are sent again, unless no update takes them.
 func (r *stackRun) changeOutside(ctx context.Context, live *liveStack, key string, value any) error {
 	properties := map[string]any{key: value}
 	for name, value := range live.properties {
-		if r.secret(name) {
+		if r.secret(name) && !r.cfg.Schema.IsCreateOnly(document.Pointer{name}) {
 			properties[name] = value
 		}
 	}

@@ -81,6 +81,10 @@ type Config struct {
 
 	Selection Selection
 
+	// Inapplicable returns why a case cannot pass, whatever the handlers do, "" if it can. Such a case is
+	// skipped with the reason. Nil means that all can.
+	Inapplicable func(c *Case) string
+
 	// Faults adds the tests of handlers under faults. Nil means none.
 	Faults *Faults
 

@@ -263,6 +263,11 @@ func (l *setRun) runCase(ctx context.Context, r *run, c *Case) *Result {
 	}
 	r.begin(c)
 	l.report(Event{Kind: Started, Case: c, Set: r.inputs.Number, Wire: l.inputs.Wire})
+	if l.cfg.Inapplicable != nil {
+		if reason := l.cfg.Inapplicable(c); reason != "" {
+			return r.result(c, CallPhase, skipped("Not applicable: "+reason))
+		}
+	}
 	if c.Skip != nil {
 		if reason := c.Skip(l.cfg.Schema); reason != "" {
 			return r.result(c, CallPhase, skipped(reason))

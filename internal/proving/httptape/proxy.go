@@ -184,19 +184,27 @@ func (p *Proxy) environment(address, certificate string) error {
 		}
 		base := target.Scheme + "://" + target.Host
 		if listeners[base] == "" {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return fmt.Errorf("start the proxy: %w", err)
+			if listeners[base], err = p.Before(target); err != nil {
+				return err
 			}
-			listeners[base] = "http://" + listener.Addr().String()
-			p.serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				r.URL.Scheme, r.URL.Host = target.Scheme, target.Host
-				p.handle(w, r)
-			}))
 		}
 		p.env = append(p.env, name+"="+listeners[base]+strings.TrimSuffix(target.Path, "/"))
 	}
 	return nil
+}
+
+// Before returns the URL of a listener of the proxy for a server on this machine, to which clients
+// would connect directly.
+func (p *Proxy) Before(target *url.URL) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("start the proxy: %w", err)
+	}
+	p.serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Scheme, r.URL.Host = target.Scheme, target.Host
+		p.handle(w, r)
+	}))
+	return "http://" + listener.Addr().String(), nil
 }
 
 // serve runs a server until Close.

@@ -75,7 +75,7 @@ func Listen(c ServerConfig) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", c.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another start-lambda; stop it, or choose another port: %w", c.Address, err)
+		return nil, fmt.Errorf("listen on %s: the port is in use; stop what uses it, or choose another port: %w", c.Address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", c.Address, err)

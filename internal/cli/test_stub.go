@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
+	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
+	"github.com/formwork-dev/formwork/internal/running/stub"
+)
+
+// testStubOptions are the options of cfn test about a stub of the service that the handlers call.
+type testStubOptions struct {
+	stub    bool
+	service *stubService // nil without --stub
+}
+
+func (o *testStubOptions) stubFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.stub, "stub", false, "run a stub of the service, made from the description in "+apiSettingsFile+", for handlers that call an API")
+	annotate(flags, addition, "stub")
+}
+
+// A stubService is a stub that runs for the time of a test.
+type stubService struct {
+	url           *url.URL
+	auth          string         // the kind of the credentials
+	configuration map[string]any // the type configuration of the handlers
+	find          api.Find
+}
+
+// checkStub checks the combination of options.
+func (opts *testOptions) checkStub() error {
+	if !opts.stub {
+		return nil
+	}
+	for _, name := range []string{"endpoint", "typeconfig", "upgrade-from", "record", "replay-http"} {
+		if opts.changed(name) {
+			return usagef("option --stub: not allowed with --%s", name)
+		}
+	}
+	return nil
+}
+
+// startStub starts the service that --stub requests. Nothing of it remains after stop.
+func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err error) {
+	if !opts.stub || opts.arguments.CollectOnly {
+		return func() {}, nil
+	}
+	from, err := c.projectAPI(p)
+	if err != nil {
+		return nil, withHint(fmt.Errorf("option --stub: %w", err), "--stub is for projects that cfn init --from-openapi or --from-smithy started")
+	}
+	binding, problems := from.derived.Bind()
+	if binding == nil {
+		return nil, problems.Err()
+	}
+	handler, err := stub.New(stub.Config{API: from.api, Resource: from.resource.Name, Seed: opts.seed, Now: c.Now, AnyParent: true})
+	if err != nil {
+		return nil, fmt.Errorf("option --stub: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the stub: %w", err)
+	}
+	at := &url.URL{Scheme: "http", Host: listener.Addr().String()}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	opts.service = &stubService{url: at, auth: binding.Auth.Kind, configuration: stubConfiguration(binding.Auth.Kind, at), find: binding.Find}
+	opts.reachStub(at.Host)
+	return func() {
+		_ = server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			c.logger.Debug("The stub has stopped", "error", err)
+		}
+	}, nil
+}
+
+// reachStub lets handlers in a sandbox connect to an address.
+func (opts *testOptions) reachStub(host string) {
+	opts.sandbox.reach = append(opts.sandbox.reach, host)
+}
+
+// behindProxy leads the calls for the stub through a proxy, if there is one.
+func (opts *testOptions) behindProxy(proxy *httptape.Proxy, config *contract.Config) error {
+	if opts.service == nil || proxy == nil {
+		return nil
+	}
+	front, err := proxy.Before(opts.service.url)
+	if err != nil {
+		return err
+	}
+	at, err := url.Parse(front)
+	if err != nil {
+		return err
+	}
+	opts.reachStub(at.Host)
+	config.TypeConfiguration = stubConfiguration(opts.service.auth, at)
+	return nil
+}
+
+// stubConfiguration is a type configuration for the stub: it accepts every credential.
+func stubConfiguration(auth string, at *url.URL) map[string]any {
+	const made = "made-up"
+	out := map[string]any{"Endpoint": at.String()}
+	switch auth {
+	case "apiKey":
+		out["ApiKey"] = made
+	case "bearer":
+		out["BearerToken"] = made
+	case "basic":
+		out["Basic"] = map[string]any{"Username": made, "Password": made}
+	case "oauth2":
+		out["OAuth"] = map[string]any{"ClientId": made, "ClientSecret": made, "TokenUrl": at.String() + "/_stub/token"}
+	}
+	return out
+}
+
+// inapplicable returns why a test cannot pass: creating is repeatable only if the service, or a look-up that
+// an earlier call has made, tells a repetition from another request.
+func (s *stubService) inapplicable(c *contract.Case) string {
+	var cases []string
+	reason := ""
+	switch s.find.By {
+	case "identifier":
+		reason = "the API has no idempotency key, so that a create that is called anew finds what it made and takes it for another one's"
+		cases = []string{"contract_create_same_token"}
+	case "list":
+		reason = "the API has no idempotency key, and the identifier is unknown before the create has ended"
+		cases = []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response", "contract_create_two_faults"}
+	case "none":
+		reason = "the API has no idempotency key and nothing by which a resource could be found: " + s.find.Reason
+		cases = []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response",
+			"contract_create_server_error", "contract_create_cut", "contract_create_outage", "contract_create_two_faults"}
+	}
+	if slices.Contains(cases, c.Name()) {
+		return reason
+	}
+	return ""
+}

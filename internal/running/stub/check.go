@@ -1,0 +1,169 @@
+package stub
+
+import (
+	"encoding/json"
+	"math/big"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
+)
+
+// check compares the input of a call with the constraints of its shapes.
+func check(c *call, makers *makers) *fault {
+	var found problems
+	k := checker{makers: makers, problems: &found, partial: c.merge}
+	for _, m := range c.op.Params {
+		v, set := c.params[m.In][m.Name]
+		at := m.In.String() + " " + m.Name
+		switch {
+		case set:
+			k.value(m.Shape, v, at)
+		case m.Required && m.Default == nil:
+			found.add(at, "missing value")
+		}
+	}
+	if c.op.Body != nil && !c.patch {
+		at := ""
+		if c.op.BodyMember != "" {
+			at = c.op.BodyMember
+		}
+		if c.body == nil && c.op.BodyMember == "" && c.op.Body.Kind == api.Structure {
+			c.body = map[string]any{}
+		}
+		if c.body != nil {
+			k.value(c.op.Body, c.body, at)
+		}
+	}
+	return found.fault()
+}
+
+// A checker applies constraints.
+type checker struct {
+	makers   *makers
+	problems *problems
+	partial  bool // required members may be missing
+}
+
+func (k checker) value(shape *api.Shape, v any, at string) {
+	if v == nil {
+		return
+	}
+	switch value := v.(type) {
+	case string:
+		k.text(shape, value, at)
+	case json.Number:
+		k.number(shape, value, at)
+	case []any:
+		k.length(shape, len(value), "items", at)
+		seen := map[string]bool{}
+		for i, element := range value {
+			where := at + "[" + strconv.Itoa(i) + "]"
+			if shape.Unique {
+				text, _ := json.Marshal(element)
+				if seen[string(text)] {
+					k.problems.add(where, "the value is in the list already")
+				}
+				seen[string(text)] = true
+			}
+			if shape.Item != nil {
+				k.value(shape.Item, element, where)
+			}
+		}
+	case map[string]any:
+		if shape.Kind == api.Map {
+			k.length(shape, len(value), "keys", at)
+			for key, element := range value {
+				if shape.Key != nil {
+					k.text(shape.Key, key, at+"."+key)
+				}
+				k.value(shape.Item, element, at+"."+key)
+			}
+			return
+		}
+		k.members(shape, value, at)
+	}
+}
+
+func (k checker) members(shape *api.Shape, value map[string]any, at string) {
+	for _, m := range shape.Members {
+		v, set := value[m.Name]
+		where := at + "." + m.Name
+		switch {
+		case m.ReadOnly && set:
+			k.problems.add(where, "the member is read-only")
+		case set:
+			k.value(m.Shape, v, where)
+		case m.Required && !m.ReadOnly && !m.Token && m.Default == nil && !k.partial && shape.Kind != api.Union:
+			k.problems.add(where, "missing value")
+		}
+	}
+}
+
+func (k checker) length(shape *api.Shape, n int, what, at string) {
+	if shape.MinLen != nil && n < *shape.MinLen {
+		k.problems.add(at, "has %d %s; the minimum is %d", n, what, *shape.MinLen)
+	}
+	if shape.MaxLen != nil && n > *shape.MaxLen {
+		k.problems.add(at, "has %d %s; the maximum is %d", n, what, *shape.MaxLen)
+	}
+}
+
+func (k checker) text(shape *api.Shape, value, at string) {
+	if shape.Kind == api.Blob || shape.Kind == api.Timestamp || shape.Kind == api.Any {
+		return
+	}
+	k.length(shape, utf8.RuneCountInString(value), "characters", at)
+	if len(shape.Enum) > 0 && !slices.Contains(shape.Enum, value) {
+		k.problems.add(at, "the value is not one of %s", strings.Join(shape.Enum[:min(len(shape.Enum), 20)], ", "))
+	}
+	if !k.makers.matches(shape.Pattern, value) {
+		k.problems.add(at, "the value does not match the pattern %s", cut(shape.Pattern))
+	}
+	if !validFormat(shape.Format, value) {
+		k.problems.add(at, "the value is not in the format %s", shape.Format)
+	}
+}
+
+func (k checker) number(shape *api.Shape, value json.Number, at string) {
+	n, ok := new(big.Rat).SetString(value.String())
+	if !ok {
+		return
+	}
+	if least, ok := new(big.Rat).SetString(shape.Minimum); ok && n.Cmp(least) < 0 {
+		k.problems.add(at, "%s is less than the minimum of %s", value, shape.Minimum)
+	}
+	if most, ok := new(big.Rat).SetString(shape.Maximum); ok && n.Cmp(most) > 0 {
+		k.problems.add(at, "%s is more than the maximum of %s", value, shape.Maximum)
+	}
+}
+
+var uuidText = lazyregexp.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// validFormat checks the formats of OpenAPI that have one meaning.
+func validFormat(format, value string) bool {
+	var err error
+	switch format {
+	case "date":
+		_, err = time.Parse(time.DateOnly, value)
+	case "uuid":
+		return uuidText.MatchString(value)
+	case "ipv4":
+		var a netip.Addr
+		a, err = netip.ParseAddr(value)
+		return err == nil && a.Is4()
+	case "ipv6":
+		var a netip.Addr
+		a, err = netip.ParseAddr(value)
+		return err == nil && a.Is6()
+	case "regex":
+		_, err = regexp.Compile(value)
+	}
+	return err == nil
+}

@@ -1,0 +1,303 @@
+package stub
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dlclark/regexp2/v2"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/proving/sample"
+)
+
+// makers make values that fit shapes.
+type makers struct {
+	patterns map[string]*regexp2.Regexp // nil: cannot be compiled
+	base     *schema.Schema
+}
+
+func newMakers() *makers { return &makers{patterns: map[string]*regexp2.Regexp{}} }
+
+// matches reports whether a text has a match. What cannot be decided counts as one.
+func (m *makers) matches(pattern, text string) bool {
+	if pattern == "" {
+		return true
+	}
+	re, known := m.patterns[pattern]
+	if !known {
+		re, _ = schema.CompilePattern(pattern)
+		m.patterns[pattern] = re
+	}
+	if re == nil {
+		return true
+	}
+	found, err := re.MatchString(text)
+	return found || err != nil
+}
+
+// fits reports whether a value has the constraints of a shape.
+func (m *makers) fits(shape *api.Shape, v any) bool {
+	var found problems
+	checker{makers: m, problems: &found}.value(shape, v, "")
+	return len(found) == 0
+}
+
+// A wish says for which place a value is made.
+type wish struct {
+	name   string // of the member
+	noun   string // of the resource
+	arn    string // the prefix of actions; "" if the service has no ARNs
+	seed   string // the same seed gives the same value
+	serial int
+}
+
+func (w wish) hash() [32]byte { return sha256.Sum256([]byte(w.seed)) }
+
+// text makes a text for a member: an identifier, an ARN, an address or a name if it looks as
+// if it were one.
+func (m *makers) text(shape *api.Shape, w wish) string {
+	if len(shape.Enum) > 0 {
+		return settled(shape.Enum)
+	}
+	sum := w.hash()
+	digits := hex.EncodeToString(sum[:])
+	uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:32])
+	noun := strings.ToLower(w.noun)
+	arn := fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", w.arn, noun, digits[:16])
+	var candidates []string
+	name := plain(w.name)
+	switch {
+	case shape.Format == "uuid":
+		return uuid
+	case shape.Format == "date":
+		return "2026-01-01"
+	case shape.Format == "ipv4" || strings.HasSuffix(name, "ip") || strings.HasSuffix(name, "ipaddress"):
+		candidates = []string{fmt.Sprintf("192.0.2.%d", sum[0])}
+	case shape.Format == "ipv6":
+		candidates = []string{"2001:db8::" + digits[:4]}
+	case shape.Format == "email" || strings.HasSuffix(name, "email"):
+		candidates = []string{noun + "@example.com"}
+	case shape.Format == "uri" || shape.Format == "url" || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || name == "href" || name == "self":
+		candidates = []string{"https://example.com/" + noun + "/" + digits[:12]}
+	case shape.Format == "hostname" || strings.HasSuffix(name, "hostname") || strings.HasSuffix(name, "endpoint") || strings.HasSuffix(name, "domain"):
+		candidates = []string{digits[:12] + ".example.com"}
+	case strings.HasSuffix(name, "arn"):
+		candidates = []string{arn}
+	case strings.HasSuffix(name, "region"):
+		candidates = []string{"us-east-1"}
+	case strings.HasSuffix(name, "accountid") || strings.HasSuffix(name, "owner"):
+		candidates = []string{"123456789012"}
+	}
+	candidates = append(candidates, digits[:12], noun+"-"+digits[:8], uuid, digits[:17], digits[:26], digits[:32], digits,
+		strings.ToUpper(digits[:20]), strconv.Itoa(int(binary.BigEndian.Uint32(sum[:])>>1)), arn)
+	for _, candidate := range candidates {
+		if m.fits(shape, candidate) {
+			return candidate
+		}
+	}
+	if text, ok := m.sampled(shape, sum); ok {
+		return text
+	}
+	return digits[:12]
+}
+
+// sampled makes a text by the pattern of a shape.
+func (m *makers) sampled(shape *api.Shape, sum [32]byte) (string, bool) {
+	if m.base == nil {
+		m.base, _ = schema.Load("stub.json", []byte(`{"typeName": "A::B::C", "description": "d", "properties": {"A": {"type": "string"}}, "additionalProperties": false, "primaryIdentifier": ["/properties/A"]}`), schema.Config{})
+		if m.base == nil {
+			return "", false
+		}
+	}
+	number := func(n int) *document.Value { return &document.Value{Kind: document.Number, Text: strconv.Itoa(n)} }
+	node := document.NewObject()
+	node.Set("type", document.NewString("string"))
+	if shape.Pattern != "" {
+		node.Set("pattern", document.NewString(shape.Pattern))
+	}
+	if shape.MinLen != nil {
+		node.Set("minLength", number(*shape.MinLen))
+	}
+	if shape.MaxLen != nil {
+		node.Set("maxLength", number(*shape.MaxLen))
+	}
+	made, err := sample.New(m.base, sample.Config{Seed: binary.BigEndian.Uint64(sum[:8]), Profile: sample.Minimal}).Value(node)
+	text, ok := made.(string)
+	return text, ok && err == nil
+}
+
+// settledStates are the values that a resource at rest has, the likeliest first.
+var settledStates = []string{"active", "available", "enabled", "ready", "running", "online", "created", "createcomplete", "complete", "completed", "succeeded", "success", "inservice", "ok", "healthy", "normal"}
+
+// settled is the value of an enumeration that a resource at rest has, else the first one.
+func settled(values []string) string {
+	for _, state := range settledStates {
+		for _, value := range values {
+			if plain(value) == state {
+				return value
+			}
+		}
+	}
+	return values[0]
+}
+
+// plainValue is a small value that fits a shape.
+func (m *makers) plainValue(shape *api.Shape, depth int) any { return m.value(shape, wish{}, depth) }
+
+// value makes a value: structures have their required members, lists and maps as little as
+// is allowed.
+func (m *makers) value(shape *api.Shape, w wish, depth int) any {
+	if depth > 8 {
+		return nil
+	}
+	below := func(name string) wish {
+		w := w
+		w.name, w.seed = name, w.seed+"/"+name
+		return w
+	}
+	count := 0
+	if shape.MinLen != nil {
+		count = min(*shape.MinLen, 100)
+	}
+	switch shape.Kind {
+	case api.Boolean:
+		return false
+	case api.Integer, api.Number:
+		return smallest(shape)
+	case api.String:
+		return m.text(shape, w)
+	case api.Blob:
+		return "AA=="
+	case api.Timestamp:
+		return "2026-01-01T00:00:00Z"
+	case api.List:
+		out := []any{}
+		for i := range count {
+			out = append(out, m.value(orAny(shape.Item), below(strconv.Itoa(i)), depth+1))
+		}
+		return out
+	case api.Map:
+		out := map[string]any{}
+		for i := range count {
+			out["key"+strconv.Itoa(i)] = m.value(orAny(shape.Item), below(strconv.Itoa(i)), depth+1)
+		}
+		return out
+	case api.Structure, api.Union:
+		out := map[string]any{}
+		for _, member := range shape.Members {
+			if member.Required && !member.WriteOnly || shape.Kind == api.Union && len(out) == 0 {
+				out[member.Name] = m.member(member, below(member.Name), depth+1)
+			}
+		}
+		return out
+	}
+	return map[string]any{}
+}
+
+// member makes the value of a member: its example, its default, or what fits.
+func (m *makers) member(member *api.Member, w wish, depth int) any {
+	for _, given := range []*document.Value{member.Default, member.Example} {
+		if given == nil || member.Shape.Kind == api.Timestamp {
+			continue
+		}
+		d := newDecoder(w.arn != "", "date-time")
+		if v := d.json(member.Shape, given, ""); v != nil && len(*d.problems) == 0 && m.fits(member.Shape, v) {
+			return v
+		}
+	}
+	return m.value(member.Shape, w, depth)
+}
+
+// smallest is the number nearest to zero that is allowed.
+func smallest(shape *api.Shape) any {
+	n := new(big.Rat)
+	if least, ok := new(big.Rat).SetString(shape.Minimum); ok && least.Sign() > 0 {
+		n = least
+	}
+	if most, ok := new(big.Rat).SetString(shape.Maximum); ok && most.Cmp(n) < 0 {
+		n = most
+	}
+	if n.IsInt() {
+		return json.Number(n.Num().String())
+	}
+	text, _ := n.FloatPrec()
+	return json.Number(n.FloatString(min(text, 20)))
+}
+
+// textOf is a simple value as identifiers have it; "" for others.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+// hiddenValue is what reports have instead of secrets.
+const hiddenValue = "***"
+
+// sensitive are the plain names of members of a resource that reports do not show.
+func (s *Stub) sensitive(r *resource) map[string]bool {
+	out := map[string]bool{}
+	for op, role := range s.roles {
+		if role.resource != r || op == nil {
+			continue
+		}
+		for _, shape := range []*api.Shape{op.Body, op.Output} {
+			walk(shape, 0, func(m *api.Member) {
+				if m.Sensitive || m.Shape.Sensitive || m.WriteOnly || m.Shape.Format == "password" {
+					out[plain(m.Name)] = true
+				}
+			})
+		}
+	}
+	return out
+}
+
+// walk visits the members of a shape, a few levels deep.
+func walk(shape *api.Shape, depth int, visit func(*api.Member)) {
+	if shape == nil || depth > 4 {
+		return
+	}
+	for _, m := range shape.Members {
+		visit(m)
+		walk(m.Shape, depth+1, visit)
+	}
+	walk(shape.Item, depth+1, visit)
+}
+
+// hide replaces the values of sensitive members at any depth.
+func hide(v any, names map[string]bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, value := range v {
+			if names[plain(name)] {
+				out[name] = hiddenValue
+				continue
+			}
+			out[name] = hide(value, names)
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = hide(out[i], names)
+		}
+		return out
+	}
+	return v
+}

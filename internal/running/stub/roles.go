@@ -1,0 +1,315 @@
+package stub
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
+)
+
+// An action is what an operation does with resources.
+type action string
+
+const (
+	create  action = "create"
+	read    action = "read"
+	update  action = "update"
+	remove  action = "delete"
+	list    action = "list"
+	part    action = "part" // changes or reads a part of a resource
+	tag     action = "tag"
+	untag   action = "untag"
+	tags    action = "tags"
+	nothing action = "" // the operation belongs to no resource
+)
+
+// A role is what an operation does, and with resources of which kind.
+type role struct {
+	action   action
+	resource *resource
+	by       string // the member by which a resource is found, if it is not its identifiers
+}
+
+// A resource is one kind of what the service keeps.
+type resource struct {
+	*api.Resource
+
+	parent   *resource // nil if it is in nothing that the description has
+	settable map[string]bool
+	secret   map[string]bool // plain names of members that no response has
+	status   *lifecycle      // nil if it has no states
+	own      *api.Member     // of a response: the identifier; nil if there is none
+}
+
+// assign finds out what each operation does.
+func (s *Stub) assign() error {
+	byResource := map[*api.Resource]*resource{}
+	for _, r := range s.api.Resources {
+		byResource[r] = &resource{Resource: r}
+	}
+	for _, r := range s.api.Resources {
+		if !s.config.AnyParent {
+			byResource[r].parent = byResource[s.parentOf(r)]
+		}
+	}
+	if name := s.config.Resource; name != "" {
+		wanted := byResource[s.api.Resource(name)]
+		if wanted == nil {
+			var known []string
+			for _, r := range s.api.Resources {
+				known = append(known, r.Name)
+			}
+			return fmt.Errorf("the API has no resource %s%s", name, near(name, known))
+		}
+		kept := map[*resource]bool{}
+		for r := wanted; r != nil; r = r.parent {
+			kept[r] = true
+		}
+		for from, r := range byResource {
+			if !kept[r] {
+				delete(byResource, from)
+			}
+		}
+	}
+	for _, from := range s.api.Resources {
+		if r := byResource[from]; r != nil {
+			s.resources = append(s.resources, r)
+		}
+	}
+	for _, pass := range []string{"create", "read", "delete", "list", "update"} {
+		for _, r := range s.resources {
+			for _, step := range r.Steps() {
+				if _, taken := s.roles[step.Operation]; step.Action == pass && !taken {
+					s.roles[step.Operation] = role{action: action(step.Action), resource: r}
+				}
+			}
+		}
+	}
+	for _, op := range s.api.Operations {
+		if _, taken := s.roles[op]; !taken {
+			s.roles[op] = s.guess(op)
+		}
+	}
+	for _, r := range s.resources {
+		s.study(r)
+	}
+	return nil
+}
+
+// parentOf is the resource that a resource is in, or nil.
+func (s *Stub) parentOf(r *api.Resource) *api.Resource {
+	var found *api.Resource
+	for _, other := range s.api.Resources {
+		if len(other.Identifiers) >= len(r.Identifiers) || found != nil && len(other.Identifiers) <= len(found.Identifiers) {
+			continue
+		}
+		inside := strings.HasPrefix(shapeOf(r.ID), shapeOf(other.ID)+"/")
+		if s.api.Format == "smithy" {
+			inside = true
+			for i, name := range other.Identifiers {
+				inside = inside && alike(other.Name, name, r.Identifiers[i])
+			}
+		}
+		if inside {
+			found = other
+		}
+	}
+	return found
+}
+
+// shapeOf is a path without the names of its parameters.
+func shapeOf(path string) string {
+	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	for i, segment := range segments {
+		if strings.HasPrefix(segment, "{") {
+			segments[i] = "{}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// guess says what an operation does that the description binds to no resource.
+func (s *Stub) guess(op *api.Operation) role {
+	switch op.Name {
+	case "TagResource":
+		return role{action: tag}
+	case "UntagResource":
+		return role{action: untag}
+	case "ListTagsForResource":
+		return role{action: tags}
+	}
+	if s.api.Format == "smithy" {
+		return s.guessBound(op)
+	}
+	shape := shapeOf(op.Path)
+	for _, r := range s.resources {
+		item := shapeOf(r.ID)
+		if rest, below := strings.CutPrefix(shape, item+"/"); below && !strings.Contains(rest, "{}") && op.Method != "DELETE" {
+			return role{action: part, resource: r}
+		}
+		collection := strings.TrimSuffix(item, "/{}")
+		rest, below := strings.CutPrefix(shape, collection+"/")
+		switch {
+		case !below:
+		case op.Method == "POST" && slices.Contains([]string{"filter", "search", "query", "list"}, rest):
+			return role{action: list, resource: r}
+		case strings.Count(rest, "/") == 1 && strings.HasSuffix(rest, "/{}"): // /variables/name/{name}
+			by := op.Path[strings.LastIndex(strings.TrimSuffix(op.Path, "/"), "/")+1:]
+			action, known := map[string]action{"GET": read, "PUT": update, "PATCH": update, "DELETE": remove}[op.Method]
+			if known {
+				return role{action: action, resource: r, by: strings.Trim(by, "{}/")}
+			}
+		}
+	}
+	return role{}
+}
+
+// guessBound finds the resource whose identifiers an operation requires.
+func (s *Stub) guessBound(op *api.Operation) role {
+	for _, r := range s.resources {
+		if len(r.Identifiers) == 0 || !strings.Contains(plain(op.Name), plain(r.Name)) {
+			continue
+		}
+		all := true
+		for _, name := range r.Identifiers {
+			all = all && slices.ContainsFunc(op.Members(), func(m *api.Member) bool { return m.Required && alike(r.Name, m.Name, name) })
+		}
+		if all {
+			return role{action: part, resource: r}
+		}
+	}
+	return role{}
+}
+
+// study finds what requests set, what responses never have, the states and the identifier.
+func (s *Stub) study(r *resource) {
+	r.settable, r.secret = map[string]bool{}, map[string]bool{}
+	for op, role := range s.roles {
+		if role.resource != r || role.action != create && role.action != update && role.action != part {
+			continue
+		}
+		for _, m := range s.settableOf(r, op) {
+			if m.ReadOnly || m.Token {
+				continue
+			}
+			r.settable[plain(m.Name)] = true
+			if m.WriteOnly || m.Shape.Format == "password" {
+				r.secret[plain(m.Name)] = true
+			}
+		}
+	}
+	for _, op := range []*api.Operation{r.Read, r.Create} {
+		s.eachMember(r, op.Output, 0, func(m *api.Member) {
+			if m.WriteOnly || m.Shape.Format == "password" {
+				r.secret[plain(m.Name)] = true
+			}
+		})
+	}
+	r.own = s.ownIdentifier(r)
+	r.status = s.lifecycleOf(r)
+}
+
+// settableOf are the members of a request that say what a resource is like.
+func (s *Stub) settableOf(r *resource, op *api.Operation) []*api.Member {
+	var out []*api.Member
+	if s.api.Format == "smithy" {
+		for _, m := range op.Params {
+			if m.In != api.InPath {
+				out = append(out, m)
+			}
+		}
+	}
+	if op.Body != nil {
+		inner, _ := opened(r.Name, op.Body)
+		out = append(out, inner.Members...)
+	}
+	return out
+}
+
+// opened is the structure inside of an envelope, such as {"order": {…}}, and the member that
+// contains it; "" without an envelope.
+func opened(noun string, shape *api.Shape) (*api.Shape, string) {
+	for _, m := range shape.Members {
+		if m.Shape.Kind == api.Structure && (len(shape.Members) == 1 || len(shape.Members) <= 3 && envelope(noun, m.Name)) {
+			return m.Shape, m.Name
+		}
+	}
+	return shape, ""
+}
+
+// envelope reports whether a member of that name contains the whole resource.
+func envelope(noun, name string) bool {
+	name = plain(name)
+	return name == plain(noun) || strings.HasSuffix(plain(noun), name) && len(name) > 2 || slices.Contains([]string{"data", "result", "item", "resource"}, name)
+}
+
+// eachMember visits the members of a response that are those of the resource: at the top, and
+// in structures that may contain the whole of it.
+func (s *Stub) eachMember(r *resource, shape *api.Shape, depth int, visit func(*api.Member)) {
+	if shape == nil || depth > 2 {
+		return
+	}
+	for _, m := range shape.Members {
+		if m.Shape.Kind == api.Structure && s.isEnvelope(r, shape, m) {
+			s.eachMember(r, m.Shape, depth+1, visit)
+			continue
+		}
+		visit(m)
+	}
+}
+
+// isEnvelope reports whether a member of a response contains the resource.
+func (s *Stub) isEnvelope(r *resource, shape *api.Shape, m *api.Member) bool {
+	if r.settable[plain(m.Name)] {
+		return false
+	}
+	if envelope(r.Name, m.Name) {
+		return true
+	}
+	structures, similar := 0, 0
+	for _, other := range shape.Members {
+		if other.Shape.Kind == api.Structure {
+			structures++
+		}
+	}
+	for _, inner := range m.Shape.Members {
+		if r.settable[plain(inner.Name)] {
+			similar++
+		}
+	}
+	return structures == 1 && len(shape.Members) <= 3 && similar > 0
+}
+
+// ownIdentifier is the member of the responses that is the last identifier of a resource.
+func (s *Stub) ownIdentifier(r *resource) *api.Member {
+	var members []*api.Member
+	for _, op := range []*api.Operation{r.Create, r.Read} {
+		s.eachMember(r, op.Output, 0, func(m *api.Member) { members = append(members, m) })
+	}
+	members = slices.DeleteFunc(members, func(m *api.Member) bool {
+		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer
+	})
+	if len(r.Identifiers) == 0 {
+		return nil
+	}
+	last := r.Identifiers[len(r.Identifiers)-1]
+	for _, m := range members {
+		if plain(m.Name) == plain(last) {
+			return m
+		}
+	}
+	for _, m := range members {
+		if alike(r.Name, m.Name, last) {
+			return m
+		}
+	}
+	for _, name := range generic {
+		for _, m := range members {
+			if slices.Contains(variants(r.Name, m.Name), name) {
+				return m
+			}
+		}
+	}
+	return nil
+}

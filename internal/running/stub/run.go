@@ -1,0 +1,530 @@
+package stub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
+)
+
+// run does what the operation of a call does.
+func (s *Stub) run(c *call) (*reply, *fault) {
+	switch c.role.action {
+	case create:
+		return s.create(c)
+	case list:
+		return s.list(c)
+	case read, update, remove, part:
+		return s.onItem(c)
+	case tag, untag, tags:
+		return s.tagging(c)
+	}
+	if out, ok := s.example(c, ""); ok {
+		return &reply{output: out}, nil
+	}
+	return nil, faultf(unsupported, "%s belongs to no resource of the API: the stub answers only its examples", c.op.Name)
+}
+
+// parents are the identifiers of what a resource is in, and own its own if the call has it.
+func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
+	if len(r.Identifiers) == 0 {
+		return nil, r.Name
+	}
+	if s.api.Format == "openapi" {
+		labels := labelsOf(c.op)
+		for i := range r.Identifiers {
+			if i < len(labels) {
+				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
+			}
+		}
+		if len(parents) == len(r.Identifiers) {
+			own = parents[len(parents)-1]
+			parents = parents[:len(parents)-1]
+		}
+	} else {
+		for i, name := range r.Identifiers {
+			value := s.identifierIn(c, r, name)
+			if i == len(r.Identifiers)-1 {
+				own = value
+				break
+			}
+			if value == "" {
+				value = "default"
+			}
+			parents = append(parents, value)
+		}
+	}
+	if own == "" && r.own != nil { // in the body
+		for _, m := range s.settableOf(r, c.op) {
+			if alike(r.Name, m.Name, r.own.Name) {
+				if v, ok := c.content(r)[m.Name]; ok {
+					own = textOf(v)
+				}
+			}
+		}
+	}
+	return parents, own
+}
+
+// labelsOf are the parameters of a path in their order.
+func labelsOf(op *api.Operation) (out []string) {
+	r, err := newRoute(op)
+	if err != nil {
+		return nil
+	}
+	return r.labels
+}
+
+// identifierIn is the value of an identifier in the input of a Smithy operation.
+func (s *Stub) identifierIn(c *call, r *resource, name string) string {
+	if v, ok := c.get(name); ok {
+		return textOf(v)
+	}
+	for _, m := range c.op.Members() {
+		if alike(r.Name, m.Name, name) {
+			if v, ok := c.get(m.Name); ok {
+				return textOf(v)
+			}
+		}
+	}
+	return ""
+}
+
+// content are the members of a request that say what the resource is like.
+func (c *call) content(r *resource) map[string]any {
+	out := map[string]any{}
+	if c.op.Body == nil {
+		return out
+	}
+	_, envelope := opened(r.Name, c.op.Body)
+	body, _ := c.body.(map[string]any)
+	if envelope != "" {
+		body, _ = body[envelope].(map[string]any)
+	}
+	for name, v := range body {
+		out[name] = v
+	}
+	return out
+}
+
+// changes are the members that a call sets, by their names in the request.
+func (s *Stub) changes(c *call, r *resource) map[string]any {
+	out := c.content(r)
+	if s.api.Format == "smithy" {
+		for _, m := range c.op.Params {
+			if v, ok := c.params[m.In][m.Name]; ok && m.In != api.InPath {
+				out[m.Name] = v
+			}
+		}
+	}
+	for _, m := range c.op.Members() {
+		if m.Token {
+			delete(out, m.Name)
+		}
+	}
+	for name := range out {
+		if r.secret[plain(name)] {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// create makes a resource.
+func (s *Stub) create(c *call) (*reply, *fault) {
+	r := c.role.resource
+	parents, own := s.identify(c, r)
+	if problem := s.checkParents(r, parents); problem != nil {
+		return nil, problem
+	}
+	digest, known, problem := s.remembered(c)
+	if problem != nil {
+		return nil, problem
+	}
+	if known != nil {
+		return s.answer(c, known, 0), nil
+	}
+	written, hasExample := s.example(c, "")
+	if own == "" {
+		own = s.newID(r, parents, written)
+	} else if found := s.lookup(r, slices.Concat(parents, []string{own})); found != nil {
+		if c.op.Method == http.MethodPut || strings.HasPrefix(c.op.Name, "Put") && s.api.Format == "smithy" {
+			s.change(c, found)
+			return s.answer(c, found, http.StatusOK), s.save()
+		}
+		return nil, faultf(conflict, "%s %s exists already", r.Name, cut(own))
+	}
+	if len(s.state.Items) >= maxItems {
+		return nil, faultf(full, "the stub has %d resources: delete some", maxItems)
+	}
+	s.state.Serial++
+	now := s.config.Now().UTC()
+	i := &item{Resource: r.Name, Key: slices.Concat(parents, []string{own}), Serial: s.state.Serial, Props: map[string]any{}, Created: now, Changed: now, Hidden: s.config.Eventual}
+	s.setIdentifiers(r, i)
+	for name, v := range s.changes(c, r) {
+		s.setProp(r, i, name, v)
+	}
+	s.setDefaults(c, r, i)
+	if hasExample {
+		s.eachValue(r, c.op.Output, written, func(name string, v any) { i.set(r.Name, name, v) })
+	}
+	s.settle(r, i)
+	s.begin(r, i, create)
+	s.state.Items[i.id()] = i
+	if token := s.tokenOf(c); token != "" && len(s.state.Tokens) < maxTokens {
+		s.state.Tokens[c.op.Name+"\x00"+token] = tokenFor(digest, i)
+	}
+	if problem := s.save(); problem != nil {
+		return nil, problem
+	}
+	if hasExample && i.Pending == 0 {
+		return &reply{output: written, item: i}, nil
+	}
+	return s.answer(c, i, 0), nil
+}
+
+func tokenFor(digest string, i *item) token {
+	return token{Digest: digest, Item: i.id(), Serial: i.Serial}
+}
+
+// checkParents refuses what would be in something that does not exist.
+func (s *Stub) checkParents(r *resource, parents []string) *fault {
+	for p := r.parent; p != nil; p = p.parent {
+		n := len(p.Identifiers)
+		if n > len(parents) || s.api.Format == "smithy" && parents[n-1] == "default" {
+			continue
+		}
+		if s.lookup(p, parents[:n]) == nil {
+			return faultf(missing, "%s %s does not exist", p.Name, cut(parents[n-1]))
+		}
+	}
+	return nil
+}
+
+// newID makes an identifier, or takes that of an example.
+func (s *Stub) newID(r *resource, parents []string, example any) string {
+	taken := func(id string) bool { return id == "" || s.lookup(r, slices.Concat(parents, []string{id})) != nil }
+	if r.own == nil {
+		return fmt.Sprintf("%s-%d", strings.ToLower(r.Name), s.state.Serial+1)
+	}
+	id := ""
+	s.eachValue(r, r.Create.Output, example, func(name string, v any) {
+		if plain(name) == plain(r.own.Name) {
+			id = textOf(v)
+		}
+	})
+	for try := 0; taken(id) && try < 1000; try++ {
+		if r.own.Shape.Kind == api.Integer {
+			id = fmt.Sprint(1001 + s.state.Serial + try)
+			continue
+		}
+		id = s.makers.text(r.own.Shape, wish{name: r.own.Name, noun: r.Name, arn: s.prefix(), seed: fmt.Sprintf("%d/%s/%d/%d", s.config.Seed, r.Name, s.state.Serial, try)})
+	}
+	return id
+}
+
+// prefix is the namespace of ARNs; "" if the service has none.
+func (s *Stub) prefix() string {
+	if s.api.Format == "smithy" && s.api.Prefix == "" {
+		return "stub"
+	}
+	return s.api.Prefix
+}
+
+// setIdentifiers stores the identifiers as members, as responses have them.
+func (s *Stub) setIdentifiers(r *resource, i *item) {
+	for n, name := range r.Identifiers {
+		if n < len(r.Identifiers)-1 {
+			i.set(r.Name, name, i.Key[n])
+		}
+	}
+	own := i.Key[len(i.Key)-1]
+	if r.own == nil {
+		return
+	}
+	var v any = own
+	if r.own.Shape.Kind == api.Integer {
+		v = json.Number(own)
+	}
+	i.Made = append(i.Made, i.set(r.Name, r.own.Name, v))
+	if s.prefix() != "" {
+		i.ARN = own
+		if !strings.HasPrefix(own, "arn:") {
+			i.ARN = fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", s.prefix(), strings.ToLower(r.Name), strings.Join(i.Key, "/"))
+		}
+	}
+}
+
+// setProp stores a member of a request. Tags are kept apart if the service has operations for
+// them.
+func (s *Stub) setProp(r *resource, i *item, name string, v any) {
+	if s.hasTags() && plain(name) == "tags" {
+		if tags, ok := tagsOf(v); ok {
+			i.Tags = tags
+			return
+		}
+	}
+	i.set(r.Name, name, v)
+}
+
+// setDefaults adds the defaults of the members of a request that it did not have.
+func (s *Stub) setDefaults(c *call, r *resource, i *item) {
+	for _, m := range s.settableOf(r, c.op) {
+		if m.Default == nil || m.Token || r.secret[plain(m.Name)] {
+			continue
+		}
+		if _, set := i.get(r.Name, m.Name); set {
+			continue
+		}
+		d := newDecoder(s.api.Format == "smithy", "epoch-seconds")
+		if v := d.json(m.Shape, m.Default, ""); len(*d.problems) == 0 && v != nil {
+			i.set(r.Name, m.Name, v)
+		}
+	}
+}
+
+// onItem does something with a resource that must exist.
+func (s *Stub) onItem(c *call) (*reply, *fault) {
+	r := c.role.resource
+	parents, own := s.identify(c, r)
+	var i *item
+	if c.role.by != "" {
+		own = textOf(c.params[api.InPath][c.role.by])
+		for _, candidate := range s.sorted(r) {
+			if v, ok := candidate.get(r.Name, c.role.by); ok && textOf(v) == own && own != "" && slices.Equal(candidate.Key[:len(candidate.Key)-1], parents[:min(len(parents), len(candidate.Key)-1)]) {
+				i = candidate
+			}
+		}
+	} else {
+		i = s.lookup(r, slices.Concat(parents, []string{own}))
+	}
+	reading := c.role.action == read || c.role.action == part && reads(c.op)
+	if i != nil && reading && !s.sees(i) {
+		i = nil
+	}
+	if i == nil {
+		if id := idOf(r, slices.Concat(parents, []string{own})); reading && !s.state.Touched[id] {
+			if out, ok := s.example(c, own); ok {
+				return &reply{output: out}, nil
+			}
+		}
+		if c.role.action == remove && s.config.DeleteTwice != http.StatusNotFound {
+			return &reply{status: s.config.DeleteTwice}, nil
+		}
+		return nil, faultf(missing, "%s %s does not exist", r.Name, cut(own))
+	}
+	switch {
+	case reading:
+		out := s.answer(c, i, 0)
+		s.advance(i)
+		return out, s.save()
+	case c.role.action == remove:
+		out := s.remove(c, i)
+		return out, s.save()
+	}
+	digest, known, problem := s.remembered(c)
+	if problem != nil {
+		return nil, problem
+	}
+	if known == nil {
+		if c.patch {
+			problem = s.patchItem(c, i)
+		} else {
+			s.change(c, i)
+		}
+		if problem != nil {
+			return nil, problem
+		}
+		if token := s.tokenOf(c); token != "" && len(s.state.Tokens) < maxTokens {
+			s.state.Tokens[c.op.Name+"\x00"+token] = tokenFor(digest, i)
+		}
+	}
+	return s.answer(c, i, 0), s.save()
+}
+
+// reads reports whether an operation changes nothing.
+func reads(op *api.Operation) bool {
+	return op.Method == http.MethodGet || slices.ContainsFunc([]string{"Get", "Describe", "List"}, func(verb string) bool { return strings.HasPrefix(op.Name, verb) })
+}
+
+// change sets the members of a request. PUT on a resource removes those that it could have had.
+func (s *Stub) change(c *call, i *item) {
+	r := c.role.resource
+	given := s.changes(c, r)
+	if c.op.Method == http.MethodPut && c.role.action != part {
+		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.Identifiers) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
+		for _, m := range s.settableOf(r, c.op) {
+			if _, set := given[m.Name]; !set && !below && !m.ReadOnly {
+				for _, name := range variants(r.Name, m.Name) {
+					if !slices.Contains(i.Made, name) {
+						delete(i.Props, name)
+					}
+				}
+			}
+		}
+		if !below {
+			s.setDefaults(c, r, i)
+		}
+	}
+	for name, v := range given {
+		if v == nil && c.op.Method == http.MethodPatch {
+			for _, variant := range variants(r.Name, name) {
+				delete(i.Props, variant)
+			}
+			continue
+		}
+		if old, set := i.get(r.Name, name); set && c.op.Method == http.MethodPatch {
+			v = merged(old, v)
+		}
+		s.setProp(r, i, name, v)
+	}
+	s.setIdentifiersAgain(r, i)
+	i.Changed = s.config.Now().UTC()
+	s.begin(r, i, update)
+	s.touch(i.id())
+}
+
+// setIdentifiersAgain undoes a change of an identifier: it is that of the path.
+func (s *Stub) setIdentifiersAgain(r *resource, i *item) {
+	if r.own == nil {
+		return
+	}
+	var v any = i.Key[len(i.Key)-1]
+	if r.own.Shape.Kind == api.Integer {
+		v = json.Number(i.Key[len(i.Key)-1])
+	}
+	i.set(r.Name, r.own.Name, v)
+}
+
+// merged is the result of a JSON merge patch.
+func merged(old, change any) any {
+	from, isObject := old.(map[string]any)
+	to, changes := change.(map[string]any)
+	if !isObject || !changes {
+		return change
+	}
+	out := map[string]any{}
+	for name, v := range from {
+		out[name] = v
+	}
+	for name, v := range to {
+		if v == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = merged(out[name], v)
+	}
+	return out
+}
+
+// patchItem applies a JSON Patch to the members of a resource, all of it or nothing.
+func (s *Stub) patchItem(c *call, i *item) *fault {
+	r := c.role.resource
+	changes, isList := c.body.([]any)
+	if !isList {
+		return faultf(invalid, "a JSON Patch is a list of operations")
+	}
+	props := map[string]any{}
+	for name, v := range i.Props {
+		props[name] = v
+	}
+	after := &item{Props: props}
+	for n, entry := range changes {
+		change, _ := entry.(map[string]any)
+		path := strings.Split(strings.TrimPrefix(textOf(change["path"]), "/"), "/")
+		op := textOf(change["op"])
+		if len(path) != 1 || path[0] == "" || !slices.Contains([]string{"add", "replace", "remove", "test"}, op) {
+			return faultf(invalid, "operation %d of the JSON Patch is not supported by the stub: add, replace, remove and test of one member are", n)
+		}
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
+		old, has := after.get(r.Name, name)
+		switch {
+		case op != "add" && !has:
+			return faultf(invalid, "the JSON Patch changes %s, which is not set", cut(name))
+		case op == "test" && fmt.Sprint(old) != fmt.Sprint(change["value"]):
+			return faultf(conflict, "the JSON Patch expects another value of %s", cut(name))
+		case op == "remove":
+			for _, variant := range variants(r.Name, name) {
+				delete(props, variant)
+			}
+		case op != "test":
+			if !r.settable[plain(name)] {
+				return faultf(invalid, "%s: unknown member", cut(name))
+			}
+			after.set(r.Name, name, change["value"])
+		}
+	}
+	i.Props = props
+	s.setIdentifiersAgain(r, i)
+	i.Changed = s.config.Now().UTC()
+	s.begin(r, i, update)
+	s.touch(i.id())
+	return nil
+}
+
+// remove deletes a resource and what is in it, or begins to.
+func (s *Stub) remove(c *call, i *item) *reply {
+	r := c.role.resource
+	s.touch(i.id())
+	s.begin(r, i, remove)
+	out := s.answer(c, i, 0)
+	if i.Pending == 0 {
+		s.drop(i)
+	}
+	return out
+}
+
+// drop forgets an item and those that are in it.
+func (s *Stub) drop(i *item) {
+	delete(s.state.Items, i.id())
+	inside := map[string]bool{}
+	for _, r := range s.resources {
+		for p := r.parent; p != nil; p = p.parent {
+			inside[r.Name] = inside[r.Name] || p.Name == i.Resource
+		}
+	}
+	for id, other := range s.state.Items {
+		if inside[other.Resource] && len(other.Key) > len(i.Key) && slices.Equal(other.Key[:len(i.Key)], i.Key) {
+			s.touch(id)
+			delete(s.state.Items, id)
+		}
+	}
+}
+
+// tokenOf is the idempotency token of a call; "" without one.
+func (s *Stub) tokenOf(c *call) string {
+	if c.op.Token == "" {
+		return ""
+	}
+	v, _ := c.get(c.op.Token)
+	return textOf(v)
+}
+
+// remembered finds what a call with the same token did. It is a fault if that call had other
+// parameters.
+func (s *Stub) remembered(c *call) (digest string, known *item, problem *fault) {
+	key := s.tokenOf(c)
+	if key == "" {
+		return "", nil, nil
+	}
+	text, err := json.Marshal(c.input())
+	if err != nil {
+		return "", nil, faultf(invalid, "the input cannot be compared")
+	}
+	sum := sha256.Sum256(text)
+	digest = hex.EncodeToString(sum[:])
+	before, used := s.state.Tokens[c.op.Name+"\x00"+key]
+	switch i := s.state.Items[before.Item]; {
+	case !used:
+	case before.Digest != digest:
+		return "", nil, faultf(mismatch, "%s was used with other parameters", c.op.Token)
+	case i != nil && i.Serial == before.Serial:
+		return digest, i, nil
+	}
+	return digest, nil, nil
+}
