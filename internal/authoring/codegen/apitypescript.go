@@ -114,10 +114,20 @@ func typeScriptBindingModule(binding []byte) ([]byte, error) {
 	if problems.HasErrors() {
 		return nil, fmt.Errorf("read the binding of the API: %w", problems.Err())
 	}
+	var optional []string // those that handlers use without looking whether the API has them
+	for _, m := range value.Members {
+		if slices.Contains([]string{"list", "tags", "update"}, m.Key) {
+			optional = append(optional, quoteTypeScript(m.Key))
+		}
+	}
+	kind := "Binding"
+	if optional != nil {
+		kind += " & Required<Pick<Binding, " + strings.Join(optional, " | ") + ">>"
+	}
 	value.Members = slices.DeleteFunc(value.Members, func(m document.Member) bool { return m.Key == "$comment" })
 	return fmt.Appendf(nil, "// %s\n\nimport { Binding } from './wire';\n\n"+
 		"/** The operations of the API: which properties each sends and returns, and where. */\n"+
-		"export const api = %s satisfies Binding;\n", marker, typeScriptLiteral(value, 0, typeScriptWidth)), nil
+		"export const api: %s = %s;\n", marker, kind, typeScriptLiteral(value, 0, typeScriptWidth)), nil
 }
 
 const typeScriptWidth = 120

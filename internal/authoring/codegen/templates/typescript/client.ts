@@ -18,6 +18,7 @@ import {
     fillPath,
     formOf,
     fromJSON,
+    mergePatch,
     Message,
     only,
     Page,
@@ -127,17 +128,21 @@ export class Client {
      * live resource.
      */
     async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
+        const merges = call.contentType === 'application/merge-patch+json';
         const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
-        const canRemove = (name: string): boolean => !call.partial || resets.some(({ property }) => property === name);
+        const canRemove = !call.partial || merges ? call.changes ?? [] : resets.map(({ property }) => property);
         const differs = (name: string): boolean => !equal(desired[name], previous[name]);
-        const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove(name))) ?? [];
-        if (changed.length === 0) {
+        const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
+        if (!changed?.length) {
             return false;
         }
         const unchanged = call.changes?.filter((name) => call.partial && !changed.includes(name)) ?? [];
         const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
         const message = encode(this.api, send, { ...only(live, required), ...desired });
+        if (merges) {
+            message.body = mergePatch(message.body, encode(this.api, send, { ...desired, ...only(previous, changed) }).body);
+        }
         for (const bound of resets.filter(({ property }) => call.partial && changed.includes(property))) {
             place(message, bound, bound.reset);
         }

@@ -159,9 +159,12 @@ export function encode(api: Binding, send: Bound[] | undefined, values: Values):
         if (value === undefined || value === null) {
             continue;
         }
+        if (shape.text && bound.in === 'path') {
+            place(message, bound, value); // the API knows what is not a number
+            continue;
+        }
         if (shape.text && !/^-?\d+(\.\d+)?$/.test(value)) {
-            const code = bound.in === 'path' ? 'NotFound' : 'InvalidRequest'; // no resource has such a number
-            throw new ApiError(code, `${property} must be a number`);
+            throw new ApiError('InvalidRequest', `${property} must be a number`);
         }
         place(message, bound, toWire(api, value, shape));
     }
@@ -333,6 +336,17 @@ export function valueAt(body: any, at: string[]): any {
 
 function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
     return name === undefined ? value : { ...body, [name]: withValueAt(body?.[name], rest, value) };
+}
+
+/** Returns the merge patch that also removes what a value had before. */
+export function mergePatch(value: any, before: any): any {
+    const isObject = (item: any): boolean => isPresent(item) && typeof item === 'object' && !Array.isArray(item);
+    if (!isObject(value) || !isObject(before)) {
+        return value;
+    }
+    const removed = Object.keys(before).filter((key) => !(key in value));
+    const changed = Object.entries(value).map(([key, item]) => [key, mergePatch(item, before[key])]);
+    return Object.fromEntries([...removed.map((key) => [key, null]), ...changed]);
 }
 
 function isPresent(value: any): boolean {
