@@ -382,7 +382,7 @@ function success(live: Values): Progress {
 function inProgress(values: Values, context: CallbackContext, seconds = 0): Progress {
     return ProgressEvent.builder<Progress>()
         .status(OperationStatus.InProgress)
-        .resourceModel(modelOf(only(values, api.identifier)))
+        .resourceModel(modelOf(only({ ...values, ...context.identifier }, api.identifier)))
         .callbackContext(context)
         .callbackDelaySeconds(seconds)
         .build();
