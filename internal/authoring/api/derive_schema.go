@@ -196,12 +196,15 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	shape := m.Shape
 	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
 		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
-		shape = &Shape{Kind: String}
+		shape = &Shape{Kind: String, Pattern: "^-?[0-9]+$"}
 	}
 	if m.Sensitive || shape.Sensitive {
 		b.lose(p.Name, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")
 	}
 	out := b.value(shape, p.Name, p.Name, !p.ReadOnly)
+	if p.Tags && out.Get("insertionOrder") != nil {
+		out.Set("insertionOrder", document.NewBool(false))
+	}
 	if out.Get("$ref") == nil {
 		if text := cut(plain(m.Doc)); text != "" {
 			out.Members = append([]document.Member{{Key: "description", Value: document.NewString(text)}}, out.Members...)
@@ -305,6 +308,7 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 		out.Set("format", document.NewString("date-time"))
 		return out
 	case Blob:
+		out.Set("pattern", document.NewString("^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"))
 		return out
 	}
 	if len(s.Enum) > 0 {
@@ -318,8 +322,11 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 		return out
 	}
 	lengths(out, s, "minLength", "maxLength")
-	if s.Pattern != "" && b.usable(s.Pattern, path) {
+	switch {
+	case s.Pattern != "" && b.usable(s.Pattern, path):
 		out.Set("pattern", document.NewString(s.Pattern))
+	case s.Format == "uuid":
+		out.Set("pattern", document.NewString("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"))
 	}
 	return out
 }

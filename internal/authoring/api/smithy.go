@@ -340,6 +340,12 @@ var smithyKinds = map[smithy.Type]Kind{
 	smithy.List: List, smithy.Set: List, smithy.Map: Map, smithy.Structure: Structure, smithy.Union: Union,
 }
 
+// smithyFormats are the sizes of numbers, as OpenAPI names them.
+var smithyFormats = map[smithy.Type]string{
+	smithy.Byte: "int8", smithy.Short: "int16", smithy.Integer: "int32", smithy.IntEnum: "int32", smithy.Long: "int64",
+	smithy.Float: "float", smithy.Double: "double",
+}
+
 func (r *smithyReader) shape(id smithy.ID) *Shape {
 	if known := r.shapes[id]; known != nil {
 		return known
@@ -350,7 +356,7 @@ func (r *smithyReader) shape(id smithy.ID) *Shape {
 	if s == nil {
 		return out
 	}
-	out.Kind, out.Doc, out.Sensitive = smithyKinds[s.Type], doc(s), s.Has("smithy.api#sensitive")
+	out.Kind, out.Format, out.Doc, out.Sensitive = smithyKinds[s.Type], smithyFormats[s.Type], doc(s), s.Has("smithy.api#sensitive")
 	if id.Namespace() == "smithy.api" {
 		out.Name = ""
 	}

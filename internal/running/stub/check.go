@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"math/big"
 	"net/netip"
@@ -116,7 +117,13 @@ func (k checker) length(shape *api.Shape, n int, what, at string) {
 }
 
 func (k checker) text(shape *api.Shape, value, at string) {
-	if shape.Kind == api.Blob || shape.Kind == api.Timestamp || shape.Kind == api.Any {
+	switch shape.Kind {
+	case api.Timestamp, api.Any, api.Integer, api.Number:
+		return
+	case api.Blob:
+		if data, err := base64.StdEncoding.DecodeString(value); err == nil {
+			k.length(shape, len(data), "bytes", at)
+		}
 		return
 	}
 	k.length(shape, utf8.RuneCountInString(value), "characters", at)
@@ -132,16 +139,33 @@ func (k checker) text(shape *api.Shape, value, at string) {
 }
 
 func (k checker) number(shape *api.Shape, value json.Number, at string) {
-	n, ok := new(big.Rat).SetString(value.String())
+	n, ok := exact(value.String())
 	if !ok {
 		return
 	}
-	if least, ok := new(big.Rat).SetString(shape.Minimum); ok && n.Cmp(least) < 0 {
+	if bits, sized := sizes[shape.Format]; sized && shape.Kind == api.Integer {
+		limit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), bits-1))
+		if n.Cmp(limit) >= 0 || n.Cmp(new(big.Rat).Neg(limit)) < 0 {
+			k.problems.add(at, "%s does not fit into %d bits", cut(value.String()), bits)
+		}
+	}
+	if least, ok := exact(shape.Minimum); ok && n.Cmp(least) < 0 {
 		k.problems.add(at, "%s is less than the minimum of %s", value, shape.Minimum)
 	}
-	if most, ok := new(big.Rat).SetString(shape.Maximum); ok && n.Cmp(most) > 0 {
+	if most, ok := exact(shape.Maximum); ok && n.Cmp(most) > 0 {
 		k.problems.add(at, "%s is more than the maximum of %s", value, shape.Maximum)
 	}
+}
+
+// sizes are the bits of the formats of integers.
+var sizes = map[string]uint{"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+// exact reads a number, unless its exponent would make it too large.
+func exact(text string) (*big.Rat, bool) {
+	if f, err := strconv.ParseFloat(text, 64); err != nil || f != 0 && (f < 1e-300 && f > -1e-300) {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
 }
 
 var uuidText = lazyregexp.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

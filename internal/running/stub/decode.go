@@ -55,7 +55,7 @@ func (d decoder) with(format string) *decoder {
 // parseJSON reads the text of a body.
 func parseJSON(body []byte) (*document.Value, *fault) {
 	v, list := document.ParseJSON("body", body, document.Limits{Bytes: maxBody, Depth: maxDepth, Values: maxValues})
-	if list.HasErrors() {
+	if len(list) > 0 { // also duplicate keys
 		return nil, faultf(invalid, "the body is not JSON: %s", list[0].Message)
 	}
 	return v, nil
@@ -224,17 +224,19 @@ func (d *decoder) blob(shape *api.Shape, text, at string) any {
 // their text.
 func (d *decoder) timestamp(shape *api.Shape, text string, number bool, at string) any {
 	format := d.time
-	if shape.Format != "" && d.smithy {
+	if shape.Format != "" && d.smithy && format != "any" {
 		format = shape.Format
 	}
 	var t time.Time
 	var err error
 	switch {
-	case (format == "epoch-seconds") != number:
+	case format == "any" && number:
+		return newDecoder(true, "epoch-seconds").timestamp(&api.Shape{}, text, true, at)
+	case format != "any" && (format == "epoch-seconds") != number:
 		err = strconv.ErrSyntax
 	case format == "epoch-seconds":
 		var seconds float64
-		if seconds, err = strconv.ParseFloat(text, 64); err == nil && (seconds > 1e11 || seconds < -1e11) {
+		if seconds, err = strconv.ParseFloat(text, 64); err == nil && (!(seconds < 1e11 && seconds > -1e11) || strings.ContainsAny(text, "xX_")) {
 			err = strconv.ErrRange
 		}
 		t = time.UnixMilli(int64(seconds * 1000))
@@ -247,6 +249,9 @@ func (d *decoder) timestamp(shape *api.Shape, text string, number bool, at strin
 		t, err = time.Parse(time.RFC3339Nano, text)
 		if err == nil && !d.smithy {
 			return text
+		}
+		if err == nil && !strings.HasSuffix(text, "Z") {
+			err = strconv.ErrSyntax
 		}
 	}
 	if err != nil {
@@ -320,14 +325,14 @@ func (d *decoder) parameters(s *Stub, c *call) {
 			c.params[api.InHeader][m.Name] = d.with("http-date").texts(m.Shape, header.Values(m.Wire), at, true)
 		}
 	}
-	for name := range newLiteral(c.op.Path) {
+	for name := range literals(c.op.Path) {
 		known[name] = true
 	}
 	d.unknownQuery(s, c, known)
 }
 
-// newLiteral are the parameters that a path itself has.
-func newLiteral(path string) map[string]bool {
+// literals are the parameters that a path itself has.
+func literals(path string) map[string]bool {
 	out := map[string]bool{}
 	_, query, _ := strings.Cut(path, "?")
 	for pair := range strings.SplitSeq(query, "&") {
@@ -355,7 +360,7 @@ func (d *decoder) unknownQuery(s *Stub, c *call, known map[string]bool) {
 	others := map[string]any{}
 	for name, values := range c.request.URL.Query() {
 		base, _, _ := strings.Cut(name, "[") // an object, as name[key]
-		if known[name] || slices.Contains(names, base) || strings.HasPrefix(name, "X-Amz-") {
+		if rest == nil && (known[name] || slices.Contains(names, base)) || strings.HasPrefix(name, "X-Amz-") {
 			continue
 		}
 		if rest == nil {
@@ -377,12 +382,27 @@ func (d *decoder) texts(shape *api.Shape, values []string, at string, commas boo
 	if shape.Kind != api.List {
 		return d.text(shape, values[0], at)
 	}
-	if item := orAny(shape.Item); commas && len(values) == 1 && !(item.Kind == api.Timestamp && (d.time == "http-date" && item.Format == "" || item.Format == "http-date")) {
+	item := orAny(shape.Item)
+	if commas && len(values) == 1 {
 		values = splitList(values[0])
+		if item.Kind == api.Timestamp && (d.time == "http-date" && item.Format == "" || item.Format == "http-date") {
+			values = joinDates(values)
+		}
 	}
 	out := []any{}
 	for _, value := range values {
-		out = append(out, d.text(orAny(shape.Item), value, at))
+		out = append(out, d.text(item, value, at))
+	}
+	return out
+}
+
+// joinDates puts dates of HTTP together, which have a comma after the day of the week.
+func joinDates(parts []string) (out []string) {
+	for i := 0; i < len(parts); i += 2 {
+		if i+1 == len(parts) {
+			return append(out, parts[i])
+		}
+		out = append(out, parts[i]+", "+parts[i+1])
 	}
 	return out
 }

@@ -24,6 +24,7 @@ const (
 	unknown // operation
 	notAllowed
 	unsupported
+	badMedia
 	tooBig
 	full
 )
@@ -45,6 +46,7 @@ var kinds = map[kind]struct {
 	unknown:      {[]int{404}, "UnknownOperationException", nil},
 	notAllowed:   {[]int{405}, "UnknownOperationException", nil},
 	unsupported:  {[]int{501}, "NotImplementedException", nil},
+	badMedia:     {[]int{415}, "UnsupportedMediaTypeException", []string{"mediatype"}},
 	tooBig:       {[]int{413}, "RequestEntityTooLargeException", nil},
 	full:         {[]int{507}, "ServiceQuotaExceededException", nil},
 }
@@ -75,7 +77,7 @@ func declared(op *api.Operation, k kind) *api.Error {
 	}
 	for _, status := range about.statuses {
 		for i := range op.Errors {
-			if e := &op.Errors[i]; e.Status == status && (e.Name == "" || k == missing || k == internal) || k == throttled && e.Retry && e.Status == status {
+			if e := &op.Errors[i]; e.Status == status && (e.Name == "" || k != invalid) {
 				return e
 			}
 		}
@@ -151,7 +153,7 @@ func (s *Stub) describe(shape *api.Shape, f *fault, status int, code string, dep
 			}
 		case number && contains(name, "code", "status"):
 			out[m.Name] = json.Number(fmt.Sprint(status))
-		case m.Shape.Kind == api.String && len(m.Shape.Enum) == 0 && contains(name, "code", "status", "type", "id", "error"):
+		case m.Shape.Kind == api.String && len(m.Shape.Enum) == 0 && (name == "id" || contains(name, "code", "status", "type", "error")):
 			out[m.Name] = code
 		case m.Required || contains(name, "error") && (m.Shape.Kind == api.Structure || m.Shape.Kind == api.List):
 			out[m.Name] = s.describe(m.Shape, f, status, code, depth+1)

@@ -73,7 +73,31 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
 		return i.ARN, true
 	}
+	if !ok {
+		v, ok = s.ofParent(r, m, i)
+	}
 	return v, ok && suits(m.Shape, v)
+}
+
+// ofParent is what a member says of something that the resource is in: "serviceArn" of a listener.
+func (s *Stub) ofParent(r *resource, m *api.Member, i *item) (any, bool) {
+	for p := r.parent; p != nil; p = p.parent {
+		about, named := strings.CutPrefix(plain(m.Name), plain(p.Name))
+		if !named || about == "" || len(p.ids) >= len(i.Key) || r.settable[plain(m.Name)] {
+			continue
+		}
+		parent := s.lookup(p, i.Key[:len(p.ids)])
+		if parent == nil {
+			continue
+		}
+		if v, ok := parent.get(p.Name, about); ok {
+			return v, true
+		}
+		if about == "arn" && parent.ARN != "" {
+			return parent.ARN, true
+		}
+	}
+	return nil, false
 }
 
 // suits reports whether a value has the kind of a shape.
@@ -157,7 +181,18 @@ func (s *Stub) project(shape *api.Shape, v any, w wish, depth int) any {
 
 func (s *Stub) wish(r *resource, i *item, name string) wish {
 	short := variants(r.Name, name)
-	return wish{name: name, noun: r.Name, arn: s.prefix(), serial: i.Serial, seed: fmt.Sprintf("%d/%s/%d/%s", s.config.Seed, r.Name, i.Serial, short[min(1, len(short)-1)])}
+	return wish{name: name, noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/"), nested: r.nested(i.Key), seed: fmt.Sprintf("%d/%s/%d/%s", s.config.Seed, r.Name, i.Serial, short[min(1, len(short)-1)])}
+}
+
+// nested is a path of nouns and identifiers: "service/s1/listener/l1".
+func (r *resource) nested(key []string) string {
+	out := strings.ToLower(r.Name) + "/" + key[len(key)-1]
+	for p := r.parent; p != nil; p = p.parent {
+		if len(p.ids) <= len(key) {
+			out = strings.ToLower(p.Name) + "/" + key[len(p.ids)-1] + "/" + out
+		}
+	}
+	return out
 }
 
 // absent are parts of names of members that a resource without a failure does not have.
@@ -199,7 +234,7 @@ func (s *Stub) settle(r *resource, i *item) {
 				return
 			}
 			if v, ok := s.made(r, m, i); ok {
-				i.Made = append(i.Made, i.set(r.Name, m.Name, v))
+				i.made(i.set(r.Name, m.Name, v))
 			}
 		})
 	}
@@ -221,72 +256,4 @@ func (s *Stub) eachValue(r *resource, shape *api.Shape, v any, visit func(name s
 			visit(m.Name, value)
 		}
 	}
-}
-
-// example is the output of an example of the description whose input is that of a call.
-func (s *Stub) example(c *call, own string) (any, bool) {
-	smithy := s.api.Format == "smithy"
-	input, err := json.Marshal(c.input())
-	if err != nil {
-		return nil, false
-	}
-	for _, e := range c.op.Examples {
-		output := e.Output
-		if !smithy {
-			if e.Input == nil && c.body != nil || e.Output != nil && c.body != nil {
-				continue
-			}
-			for _, other := range c.op.Examples { // OpenAPI: the response with the same title
-				if e.Input != nil && other.Output != nil && other.Title == e.Title {
-					output = other.Output
-				}
-			}
-		}
-		if output == nil || c.op.Output == nil {
-			continue
-		}
-		if !s.sameInput(c, e.Input, input, own) {
-			continue
-		}
-		d := newDecoder(smithy, "date-time")
-		if v := d.json(c.op.Output, output, ""); len(*d.problems) == 0 {
-			return v, true
-		}
-	}
-	return nil, false
-}
-
-// sameInput compares the input of an example with that of a call.
-func (s *Stub) sameInput(c *call, example interface{ MarshalJSON() ([]byte, error) }, input []byte, own string) bool {
-	raw, err := example.MarshalJSON()
-	if err != nil {
-		return false
-	}
-	if s.api.Format == "smithy" {
-		return sameJSON(raw, input)
-	}
-	if c.body != nil {
-		body, err := json.Marshal(c.body)
-		return err == nil && sameJSON(raw, body)
-	}
-	for _, m := range c.op.Params {
-		if m.In == api.InPath && (m.Example == nil || textOf(m.Example.Any()) != textOf(c.params[api.InPath][m.Name])) {
-			return false
-		}
-	}
-	return len(c.params[api.InQuery]) == 0 && own != "" && strings.Contains(c.op.Path, "{")
-}
-
-// sameJSON compares two texts of JSON by their values.
-func sameJSON(a, b []byte) bool {
-	var left, right any
-	if json.Unmarshal(a, &left) != nil || json.Unmarshal(b, &right) != nil {
-		return false
-	}
-	one, err := json.Marshal(left)
-	if err != nil {
-		return false
-	}
-	two, err := json.Marshal(right)
-	return err == nil && string(one) == string(two)
 }

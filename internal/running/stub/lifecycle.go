@@ -33,6 +33,7 @@ func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 	}
 	out := &lifecycle{member: plain(found.Name), during: map[action]string{}}
 	values := slices.Clone(found.Shape.Enum)
+	var ends []string
 	waited := false
 	for _, w := range r.Read.Waiters {
 		for _, a := range w.Acceptors {
@@ -43,10 +44,13 @@ func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 			if !slices.Contains(values, a.Expected) {
 				values = append(values, a.Expected)
 			}
-			if a.State == "success" && out.final == "" && !transitional(a.Expected) && !contains(a.Expected, "delet", "fail") {
-				out.final = a.Expected
+			if a.State == "success" && !transitional(a.Expected) && !contains(a.Expected, "delet", "fail") {
+				ends = append(ends, a.Expected)
 			}
 		}
+	}
+	if ends != nil {
+		out.final = settled(ends)
 	}
 	if out.final == "" && len(values) > 0 {
 		out.final = settled(append(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return transitional(v) || contains(v, "fail", "delet", "error") }), values...))
@@ -62,7 +66,7 @@ func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 		return ""
 	}
 	out.during[create] = pick("creat", "provision", "start", "init", "new", "progress", "pending")
-	out.during[update] = pick("updat", "modif", "progress", "pending", "creat")
+	out.during[update] = pick("updat", "modif", "progress", "pending")
 	out.during[remove] = pick("delet", "terminat", "remov")
 	if waited && len(found.Shape.Enum) == 0 { // texts: what a waiter does not know means to go on
 		out.during[create], out.during[update], out.during[remove] = "CREATING", "UPDATING", "DELETING"

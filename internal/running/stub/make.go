@@ -57,7 +57,8 @@ type wish struct {
 	noun   string // of the resource
 	arn    string // the prefix of actions; "" if the service has no ARNs
 	seed   string // the same seed gives the same value
-	serial int
+	path   string // the identifiers, as ARNs have them
+	nested string // the same with nouns, from what it is in
 }
 
 func (w wish) hash() [32]byte { return sha256.Sum256([]byte(w.seed)) }
@@ -72,7 +73,6 @@ func (m *makers) text(shape *api.Shape, w wish) string {
 	digits := hex.EncodeToString(sum[:])
 	uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:32])
 	noun := strings.ToLower(w.noun)
-	arn := fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", w.arn, noun, digits[:16])
 	var candidates []string
 	name := plain(w.name)
 	switch {
@@ -91,14 +91,15 @@ func (m *makers) text(shape *api.Shape, w wish) string {
 	case shape.Format == "hostname" || strings.HasSuffix(name, "hostname") || strings.HasSuffix(name, "endpoint") || strings.HasSuffix(name, "domain"):
 		candidates = []string{digits[:12] + ".example.com"}
 	case strings.HasSuffix(name, "arn"):
-		candidates = []string{arn}
+		candidates = w.arns(digits)
 	case strings.HasSuffix(name, "region"):
 		candidates = []string{"us-east-1"}
 	case strings.HasSuffix(name, "accountid") || strings.HasSuffix(name, "owner"):
 		candidates = []string{"123456789012"}
 	}
 	candidates = append(candidates, digits[:12], noun+"-"+digits[:8], uuid, digits[:17], digits[:26], digits[:32], digits,
-		strings.ToUpper(digits[:20]), strconv.Itoa(int(binary.BigEndian.Uint32(sum[:])>>1)), arn)
+		strings.ToUpper(digits[:20]), strconv.Itoa(int(binary.BigEndian.Uint32(sum[:])>>1)))
+	candidates = append(candidates, w.arns(digits)...)
 	for _, candidate := range candidates {
 		if m.fits(shape, candidate) {
 			return candidate
@@ -108,6 +109,28 @@ func (m *makers) text(shape *api.Shape, w wish) string {
 		return text
 	}
 	return digits[:12]
+}
+
+// arns are ARNs in the usual forms.
+func (w wish) arns(digits string) (out []string) {
+	var kebab strings.Builder
+	for i, r := range w.noun {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			kebab.WriteByte('-')
+		}
+		kebab.WriteRune(r)
+	}
+	for _, id := range []string{w.path, digits[:16], "default/" + digits[:16]} {
+		for _, noun := range []string{strings.ToLower(w.noun), strings.ToLower(kebab.String())} {
+			if id != "" {
+				out = append(out, fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", w.arn, noun, id))
+			}
+		}
+	}
+	if w.nested != "" {
+		out = append(out, fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s", w.arn, w.nested))
+	}
+	return out
 }
 
 // sampled makes a text by the pattern of a shape.

@@ -39,8 +39,8 @@ func (s *Stub) list(c *call) (*reply, *fault) {
 	if problem != nil {
 		return nil, problem
 	}
-	if out, ok := s.example(c, r.Name); ok && len(s.state.Items) == 0 && len(s.state.Touched) == 0 {
-		return &reply{output: out}, nil
+	if out := s.example(c, r.Name); out != nil && len(s.state.Items) == 0 && len(s.state.Touched) == 0 {
+		return out, nil
 	}
 	p := &page{stub: s, call: c, size: s.config.PageSize}
 	for _, i := range s.sorted(r) {
@@ -72,11 +72,11 @@ func (s *Stub) listParents(c *call, r *resource) ([]string, *fault) {
 		return parents, s.checkParents(r, parents)
 	}
 	var parents []string
-	for n := range max(0, len(r.Identifiers)-1) {
-		parents = append(parents, s.identifierIn(c, r, r.Identifiers[n]))
+	for n := range max(0, len(r.ids)-1) {
+		parents = append(parents, s.identifierIn(c, r, r.ids[n]))
 	}
-	for p := r.parent; p != nil; p = p.parent {
-		if n := len(p.Identifiers); n <= len(parents) && parents[n-1] != "" && parents[n-1] != "default" && s.lookup(p, parents[:n]) == nil {
+	for p := r.parent; p != nil && !s.config.AnyParent; p = p.parent {
+		if n := len(p.ids); n <= len(parents) && parents[n-1] != "" && parents[n-1] != "default" && s.lookup(p, parents[:n]) == nil {
 			return nil, faultf(missing, "%s %s does not exist", p.Name, cut(parents[n-1]))
 		}
 	}
@@ -263,7 +263,13 @@ func (p *page) fill(shape *api.Shape, m *api.Member, depth int) any {
 		default:
 			if v, ok := p.about(m, depth); ok {
 				out[m.Name] = v
+			} else if v, given := p.call.get(m.Name); given && suits(m.Shape, v) && !slices.Contains(pageTokens, plain(m.Name)) {
+				out[m.Name] = v
 			} else if m.Required {
+				if m.Shape.Kind == api.String && slices.Contains(pageTokens, plain(m.Name)) {
+					out[m.Name] = ""
+					continue
+				}
 				if m.Shape.Nullable {
 					out[m.Name] = nil
 					continue

@@ -35,23 +35,24 @@ type role struct {
 type resource struct {
 	*api.Resource
 
+	ids      []string  // the identifiers of what it is in, then its own
 	parent   *resource // nil if it is in nothing that the description has
 	settable map[string]bool
-	secret   map[string]bool // plain names of members that no response has
-	status   *lifecycle      // nil if it has no states
-	own      *api.Member     // of a response: the identifier; nil if there is none
+	secret   map[string]bool   // plain names of members that no response has
+	places   map[string]string // plain names that updates set, to the structure that has them
+	status   *lifecycle        // nil if it has no states
+	own      *api.Member       // of a response: the identifier; nil if there is none
 }
 
 // assign finds out what each operation does.
 func (s *Stub) assign() error {
 	byResource := map[*api.Resource]*resource{}
 	for _, r := range s.api.Resources {
-		byResource[r] = &resource{Resource: r}
+		byResource[r] = &resource{Resource: r, ids: r.Identifiers}
 	}
 	for _, r := range s.api.Resources {
-		if !s.config.AnyParent {
-			byResource[r].parent = byResource[s.parentOf(r)]
-		}
+		byResource[r].parent = byResource[s.parentOf(r)]
+		s.scope(byResource[r], byResource)
 	}
 	if name := s.config.Resource; name != "" {
 		wanted := byResource[s.api.Resource(name)]
@@ -118,6 +119,29 @@ func (s *Stub) parentOf(r *api.Resource) *api.Resource {
 	return found
 }
 
+// scope finds the resource that another one is in although its identifiers do not say so:
+// requests name it where it is not the default, as GroupName of a schedule.
+func (s *Stub) scope(r *resource, all map[*api.Resource]*resource) {
+	if s.api.Format != "smithy" || len(r.ids) != 1 {
+		return
+	}
+	for _, m := range r.Read.Members() {
+		noun, named := strings.CutSuffix(plain(m.Name), "name")
+		takes := func(op *api.Operation) bool {
+			return slices.ContainsFunc(op.Members(), func(other *api.Member) bool { return other.Name == m.Name })
+		}
+		if m.Required || !named || len(noun) < 3 || !takes(r.Create) || !takes(r.Delete) {
+			continue
+		}
+		for _, parent := range s.api.Resources {
+			if p := all[parent]; parent != r.Resource && len(parent.Identifiers) == 1 && strings.HasSuffix(plain(parent.Name), noun) {
+				r.parent, r.ids = p, []string{m.Name, r.ids[0]}
+				return
+			}
+		}
+	}
+}
+
 // shapeOf is a path without the names of its parameters.
 func shapeOf(path string) string {
 	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
@@ -168,7 +192,7 @@ func (s *Stub) guess(op *api.Operation) role {
 // guessBound finds the resource whose identifiers an operation requires.
 func (s *Stub) guessBound(op *api.Operation) role {
 	for _, r := range s.resources {
-		if len(r.Identifiers) == 0 || !strings.Contains(plain(op.Name), plain(r.Name)) {
+		if len(r.ids) == 0 || !strings.Contains(plain(op.Name), plain(r.Name)) {
 			continue
 		}
 		all := true
@@ -206,8 +230,31 @@ func (s *Stub) study(r *resource) {
 			}
 		})
 	}
+	s.findPlaces(r)
 	r.own = s.ownIdentifier(r)
 	r.status = s.lifecycleOf(r)
+}
+
+// findPlaces finds what an update sets by its name and read returns inside of a structure.
+func (s *Stub) findPlaces(r *resource) {
+	r.places = map[string]string{}
+	top := map[string]bool{}
+	var inside []*api.Member
+	s.eachMember(r, r.Read.Output, 0, func(m *api.Member) {
+		top[plain(m.Name)] = true
+		if m.Shape.Kind == api.Structure {
+			inside = append(inside, m)
+		}
+	})
+	for _, op := range r.Update {
+		for _, m := range s.settableOf(r, op) {
+			for _, outer := range inside {
+				if !top[plain(m.Name)] && outer.Shape.Member(m.Name) != nil {
+					r.places[plain(m.Name)] = plain(outer.Name)
+				}
+			}
+		}
+	}
 }
 
 // settableOf are the members of a request that say what a resource is like.
@@ -290,10 +337,10 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	members = slices.DeleteFunc(members, func(m *api.Member) bool {
 		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer
 	})
-	if len(r.Identifiers) == 0 {
+	if len(r.ids) == 0 {
 		return nil
 	}
-	last := r.Identifiers[len(r.Identifiers)-1]
+	last := r.ids[len(r.ids)-1]
 	for _, m := range members {
 		if plain(m.Name) == plain(last) {
 			return m

@@ -24,32 +24,32 @@ func (s *Stub) run(c *call) (*reply, *fault) {
 	case tag, untag, tags:
 		return s.tagging(c)
 	}
-	if out, ok := s.example(c, ""); ok {
-		return &reply{output: out}, nil
+	if out := s.example(c, ""); out != nil {
+		return out, nil
 	}
 	return nil, faultf(unsupported, "%s belongs to no resource of the API: the stub answers only its examples", c.op.Name)
 }
 
 // parents are the identifiers of what a resource is in, and own its own if the call has it.
 func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
-	if len(r.Identifiers) == 0 {
+	if len(r.ids) == 0 {
 		return nil, r.Name
 	}
 	if s.api.Format == "openapi" {
 		labels := labelsOf(c.op)
-		for i := range r.Identifiers {
+		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
 			}
 		}
-		if len(parents) == len(r.Identifiers) {
+		if len(parents) == len(r.ids) {
 			own = parents[len(parents)-1]
 			parents = parents[:len(parents)-1]
 		}
 	} else {
-		for i, name := range r.Identifiers {
+		for i, name := range r.ids {
 			value := s.identifierIn(c, r, name)
-			if i == len(r.Identifiers)-1 {
+			if i == len(r.ids)-1 {
 				own = value
 				break
 			}
@@ -149,7 +149,7 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 	if known != nil {
 		return s.answer(c, known, 0), nil
 	}
-	written, hasExample := s.example(c, "")
+	written := s.example(c, "")
 	if own == "" {
 		own = s.newID(r, parents, written)
 	} else if found := s.lookup(r, slices.Concat(parents, []string{own})); found != nil {
@@ -170,8 +170,11 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 		s.setProp(r, i, name, v)
 	}
 	s.setDefaults(c, r, i)
-	if hasExample {
-		s.eachValue(r, c.op.Output, written, func(name string, v any) { i.set(r.Name, name, v) })
+	if written != nil && !s.isOwn(r, c.op, written, own) { // the identifier of the example is taken
+		written = nil
+	}
+	if written != nil {
+		s.eachValue(r, c.op.Output, written.output, func(name string, v any) { i.set(r.Name, name, v) })
 	}
 	s.settle(r, i)
 	s.begin(r, i, create)
@@ -182,8 +185,9 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 	if problem := s.save(); problem != nil {
 		return nil, problem
 	}
-	if hasExample && i.Pending == 0 {
-		return &reply{output: written, item: i}, nil
+	if written != nil && i.Pending == 0 {
+		written.item = i
+		return written, nil
 	}
 	return s.answer(c, i, 0), nil
 }
@@ -194,8 +198,8 @@ func tokenFor(digest string, i *item) token {
 
 // checkParents refuses what would be in something that does not exist.
 func (s *Stub) checkParents(r *resource, parents []string) *fault {
-	for p := r.parent; p != nil; p = p.parent {
-		n := len(p.Identifiers)
+	for p := r.parent; p != nil && !s.config.AnyParent; p = p.parent {
+		n := len(p.ids)
 		if n > len(parents) || s.api.Format == "smithy" && parents[n-1] == "default" {
 			continue
 		}
@@ -207,17 +211,12 @@ func (s *Stub) checkParents(r *resource, parents []string) *fault {
 }
 
 // newID makes an identifier, or takes that of an example.
-func (s *Stub) newID(r *resource, parents []string, example any) string {
+func (s *Stub) newID(r *resource, parents []string, example *reply) string {
 	taken := func(id string) bool { return id == "" || s.lookup(r, slices.Concat(parents, []string{id})) != nil }
 	if r.own == nil {
 		return fmt.Sprintf("%s-%d", strings.ToLower(r.Name), s.state.Serial+1)
 	}
-	id := ""
-	s.eachValue(r, r.Create.Output, example, func(name string, v any) {
-		if plain(name) == plain(r.own.Name) {
-			id = textOf(v)
-		}
-	})
+	id := s.exampleID(r, r.Create, example)
 	for try := 0; taken(id) && try < 1000; try++ {
 		if r.own.Shape.Kind == api.Integer {
 			id = fmt.Sprint(1001 + s.state.Serial + try)
@@ -228,6 +227,24 @@ func (s *Stub) newID(r *resource, parents []string, example any) string {
 	return id
 }
 
+// exampleID is the identifier in the response of an example; "" if it has none.
+func (s *Stub) exampleID(r *resource, op *api.Operation, example *reply) (id string) {
+	if example != nil && r.own != nil {
+		s.eachValue(r, op.Output, example.output, func(name string, v any) {
+			if plain(name) == plain(r.own.Name) {
+				id = textOf(v)
+			}
+		})
+	}
+	return id
+}
+
+// isOwn reports whether the response of an example is about a resource.
+func (s *Stub) isOwn(r *resource, op *api.Operation, example *reply, own string) bool {
+	id := s.exampleID(r, op, example)
+	return id == "" || id == own
+}
+
 // prefix is the namespace of ARNs; "" if the service has none.
 func (s *Stub) prefix() string {
 	if s.api.Format == "smithy" && s.api.Prefix == "" {
@@ -236,11 +253,12 @@ func (s *Stub) prefix() string {
 	return s.api.Prefix
 }
 
-// setIdentifiers stores the identifiers as members, as responses have them.
+// setIdentifiers stores the identifiers as members, as responses have them. What a request has
+// instead of them does not count.
 func (s *Stub) setIdentifiers(r *resource, i *item) {
-	for n, name := range r.Identifiers {
-		if n < len(r.Identifiers)-1 {
-			i.set(r.Name, name, i.Key[n])
+	for n, name := range r.ids {
+		if n < len(r.ids)-1 {
+			i.made(i.set(r.Name, name, i.Key[n]))
 		}
 	}
 	own := i.Key[len(i.Key)-1]
@@ -251,11 +269,11 @@ func (s *Stub) setIdentifiers(r *resource, i *item) {
 	if r.own.Shape.Kind == api.Integer {
 		v = json.Number(own)
 	}
-	i.Made = append(i.Made, i.set(r.Name, r.own.Name, v))
+	i.made(i.set(r.Name, r.own.Name, v))
 	if s.prefix() != "" {
 		i.ARN = own
 		if !strings.HasPrefix(own, "arn:") {
-			i.ARN = fmt.Sprintf("arn:aws:%s:us-east-1:123456789012:%s/%s", s.prefix(), strings.ToLower(r.Name), strings.Join(i.Key, "/"))
+			i.ARN = wish{noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/")}.arns("0000000000000000")[0]
 		}
 	}
 }
@@ -266,6 +284,12 @@ func (s *Stub) setProp(r *resource, i *item, name string, v any) {
 	if s.hasTags() && plain(name) == "tags" {
 		if tags, ok := tagsOf(v); ok {
 			i.Tags = tags
+			return
+		}
+	}
+	if place := r.places[plain(name)]; place != "" {
+		if inside, isObject := i.Props[place].(map[string]any); isObject {
+			inside[name] = v
 			return
 		}
 	}
@@ -309,8 +333,8 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 	}
 	if i == nil {
 		if id := idOf(r, slices.Concat(parents, []string{own})); reading && !s.state.Touched[id] {
-			if out, ok := s.example(c, own); ok {
-				return &reply{output: out}, nil
+			if out := s.example(c, own); out != nil {
+				return out, nil
 			}
 		}
 		if c.role.action == remove && s.config.DeleteTwice != http.StatusNotFound {
@@ -357,7 +381,7 @@ func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
 	if c.op.Method == http.MethodPut && c.role.action != part {
-		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.Identifiers) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
+		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.ids) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
 		for _, m := range s.settableOf(r, c.op) {
 			if _, set := given[m.Name]; !set && !below && !m.ReadOnly {
 				for _, name := range variants(r.Name, m.Name) {
@@ -383,22 +407,10 @@ func (s *Stub) change(c *call, i *item) {
 		}
 		s.setProp(r, i, name, v)
 	}
-	s.setIdentifiersAgain(r, i)
+	s.setIdentifiers(r, i)
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())
-}
-
-// setIdentifiersAgain undoes a change of an identifier: it is that of the path.
-func (s *Stub) setIdentifiersAgain(r *resource, i *item) {
-	if r.own == nil {
-		return
-	}
-	var v any = i.Key[len(i.Key)-1]
-	if r.own.Shape.Kind == api.Integer {
-		v = json.Number(i.Key[len(i.Key)-1])
-	}
-	i.set(r.Name, r.own.Name, v)
 }
 
 // merged is the result of a JSON merge patch.
@@ -460,7 +472,7 @@ func (s *Stub) patchItem(c *call, i *item) *fault {
 		}
 	}
 	i.Props = props
-	s.setIdentifiersAgain(r, i)
+	s.setIdentifiers(r, i)
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())

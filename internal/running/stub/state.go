@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +81,13 @@ func (i *item) set(noun, name string, v any) string {
 	}
 	i.Props[plain(name)] = v
 	return plain(name)
+}
+
+// made notes that a member is not for callers to change.
+func (i *item) made(name string) {
+	if !slices.Contains(i.Made, name) {
+		i.Made = append(i.Made, name)
+	}
 }
 
 // sorted are the items of a resource in the order in which they were created.
@@ -161,7 +169,7 @@ func (s *Stub) save() *fault {
 	}
 	data, err := json.Marshal(s.state)
 	if err == nil {
-		dir, name := s.dataFile()
+		dir, name := filepath.Split(s.config.Data)
 		err = files.Write(cmp.Or(dir, "."), name, data, 0o600)
 	}
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -211,8 +210,9 @@ func (c *call) input() map[string]any {
 
 // A reply is a successful answer before it is encoded.
 type reply struct {
-	status  int // 0: the first one of the operation
-	output  any
+	status  int               // 0: the first one of the operation
+	output  any               // the body
+	members map[string]any    // of an example, that are not in the body
 	headers map[string]string // besides those of the description
 	item    *item             // fills the headers of the description
 }
@@ -231,7 +231,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if size > maxHeader {
-		s.write(w, nil, http.StatusRequestHeaderFieldsTooLarge, nil, []byte("{\"message\":\"the headers are too large\"}"))
+		s.write(w, http.StatusRequestHeaderFieldsTooLarge, nil, []byte("{\"message\":\"the headers are too large\"}"))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -253,7 +253,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if problem != nil {
 		status, header, text := s.protocol.fail(s, c, problem)
-		s.write(w, r, status, header, text)
+		s.write(w, status, header, text)
 		s.note(c, r, status, problem)
 		return
 	}
@@ -261,11 +261,11 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range out.headers {
 		header.Set(name, value)
 	}
-	s.write(w, r, status, header, text)
+	s.write(w, status, header, text)
 	s.note(c, r, status, nil)
 }
 
-func (s *Stub) write(w http.ResponseWriter, _ *http.Request, status int, header http.Header, text []byte) {
+func (s *Stub) write(w http.ResponseWriter, status int, header http.Header, text []byte) {
 	for name, values := range header {
 		w.Header()[name] = values
 	}
@@ -298,6 +298,3 @@ func (s *Stub) call(c *call, body []byte) (*reply, *fault) {
 	}
 	return s.run(c)
 }
-
-// Close does what remains to be done; the state is on disk already.
-func (s *Stub) dataFile() (dir, name string) { return filepath.Split(s.config.Data) }

@@ -123,11 +123,7 @@ func xmlTree(body []byte) (*node, *fault) {
 		case xml.StartElement:
 			n := &node{name: t.Name.Local, attrs: map[string]string{}}
 			for _, a := range t.Attr {
-				name := a.Name.Local
-				if a.Name.Space != "" && a.Name.Space != "xmlns" {
-					name = a.Name.Space + ":" + name
-				}
-				n.attrs[name] = a.Value
+				n.attrs[a.Name.Local] = a.Value
 			}
 			top.children = append(top.children, n)
 			stack = append(stack, n)
@@ -175,10 +171,7 @@ func (d *decoder) treeObject(shape *api.Shape, n *node, in dialect, at string) a
 		names = append(names, m.Wire)
 		where := at + "." + m.Wire
 		if m.Attribute && in == xmlDialect {
-			prefix := m.Wire
-			if text, ok := n.attrs[prefix[strings.LastIndex(prefix, ":")+1:]]; ok {
-				out[m.Name] = d.text(m.Shape, text, where)
-			} else if text, ok := n.attrs[prefix]; ok {
+			if text, ok := n.attrs[m.Wire[strings.LastIndex(m.Wire, ":")+1:]]; ok {
 				out[m.Name] = d.text(m.Shape, text, where)
 			}
 			continue
@@ -267,11 +260,7 @@ func (d *decoder) treeList(shape *api.Shape, items []*node, in dialect, at strin
 	out := []any{}
 	for i, n := range items {
 		where := at + "[" + strconv.Itoa(i) + "]"
-		if item := orAny(shape.Item); n.children == nil || item.Kind == api.Structure || in != formDialect {
-			out = append(out, d.tree(item, n, in, where))
-			continue
-		}
-		out = append(out, d.tree(shape.Item, n, in, where))
+		out = append(out, d.tree(orAny(shape.Item), n, in, where))
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +43,9 @@ func (e encoder) value(shape *api.Shape, v any) any {
 		for name, element := range value {
 			m := shape.Member(name)
 			if m == nil {
-				out[name] = element
+				if shape.Kind != api.Structure && shape.Kind != api.Union || shape.More {
+					out[name] = element
+				}
 				continue
 			}
 			out[m.Wire] = e.value(m.Shape, element)
@@ -125,7 +126,7 @@ func (s *Stub) headersOf(c *call, out *reply) (int, http.Header) {
 		}
 	}
 	for _, m := range c.op.OutHeaders {
-		v, ok := out.values(m.Name)
+		v, ok := out.members[m.Name]
 		if !ok && out.item != nil && c.role.resource != nil {
 			v, ok = s.known(c.role.resource, m, out.item)
 			if !ok && m.Required {
@@ -147,13 +148,6 @@ func (s *Stub) headersOf(c *call, out *reply) (int, http.Header) {
 		}
 	}
 	return status, header
-}
-
-// values are the members of the output of an example that are not in the body.
-func (r *reply) values(name string) (any, bool) {
-	out, _ := r.output.(map[string]any)
-	v, ok := out[name]
-	return v, ok
 }
 
 // --- OpenAPI
@@ -182,7 +176,7 @@ func (openapi) read(s *Stub, c *call, body []byte) *fault {
 		c.body = d.tree(c.op.Body, tree, formDialect, "")
 		return d.problems.fault()
 	case !strings.HasSuffix(kind, "json") && kind != "":
-		return faultf(invalid, "the media type %q is not %s", cut(kind), c.op.ContentType)
+		return faultf(badMedia, "the media type %q is not %s", cut(kind), c.op.ContentType)
 	}
 	v, problem := parseJSON(body)
 	if problem != nil {
@@ -241,7 +235,7 @@ func (awsJSON) find(s *Stub, r *http.Request, _ []byte) (*api.Operation, map[str
 
 func (awsJSON) read(_ *Stub, c *call, body []byte) *fault {
 	if kind := c.request.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/x-amz-json-1.") {
-		return faultf(invalid, "the media type %q is not application/x-amz-json-1.0 or 1.1", cut(kind))
+		return faultf(badMedia, "the media type %q is not application/x-amz-json-1.0 or 1.1", cut(kind))
 	}
 	d := newDecoder(true, "epoch-seconds")
 	return d.body(c, body)
@@ -300,12 +294,12 @@ func (s *Stub) awsError(c *call, f *fault) (int, http.Header, []byte) {
 	if shape != nil && shape.Kind == api.Structure {
 		if described, ok := s.describe(shape, f, status, code, 0).(map[string]any); ok {
 			body = described
-			if !slices.ContainsFunc(shape.Members, func(m *api.Member) bool { return plain(m.Name) == "message" }) {
-				body["message"] = f.message
-			}
 		}
 	}
 	sent, _ := encoder{"epoch-seconds"}.value(shape, body).(map[string]any)
+	if sent["message"] == nil && sent["Message"] == nil {
+		sent["message"] = f.message
+	}
 	sent["__type"] = code
 	header.Set("X-Amzn-Errortype", code)
 	return status, header, marshal(sent)
@@ -331,13 +325,26 @@ func (restJSON) read(s *Stub, c *call, body []byte) *fault {
 		return problem
 	}
 	if c.op.BodyMember == "" {
-		kind, _, _ := strings.Cut(c.request.Header.Get("Content-Type"), ";")
-		if c.op.Body != nil && kind != "" && strings.TrimSpace(kind) != "application/json" && len(body) > 0 {
-			return faultf(invalid, "the media type %q is not application/json", cut(kind))
+		if problem := wantMedia(c, body, "application/json"); problem != nil && c.op.Body != nil {
+			return problem
 		}
 		return d.body(c, body)
 	}
+	if c.op.Body.Kind != api.Blob && c.op.Body.Kind != api.String {
+		if problem := wantMedia(c, body, "application/json"); problem != nil {
+			return problem
+		}
+	}
 	return d.payload(c, body)
+}
+
+// wantMedia refuses a body of another media type.
+func wantMedia(c *call, body []byte, want string) *fault {
+	kind, _, _ := strings.Cut(c.request.Header.Get("Content-Type"), ";")
+	if len(body) > 0 && strings.TrimSpace(kind) != want {
+		return faultf(badMedia, "the media type %q is not %s", cut(kind), want)
+	}
+	return nil
 }
 
 // payload reads a body that is the value of one member.

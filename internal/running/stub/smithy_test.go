@@ -1,0 +1,336 @@
+package stub
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// clusters is a service with a resource in another one, states, tags, tokens, examples and
+// secrets, in the protocol that replaces PROTOCOL.
+const clusters = `$version: "2"
+namespace t
+use aws.api#service
+use aws.auth#sigv4
+use aws.protocols#PROTOCOL
+use smithy.waiters#waitable
+
+@PROTOCOL
+@sigv4(name: "clusters")
+@service(sdkId: "Clusters", arnNamespace: "clusters")
+@xmlNamespace(uri: "urn:clusters")
+service Clusters {
+    version: "2020-01-01"
+    resources: [Cluster]
+    operations: [TagResource, UntagResource, ListTagsForResource, Ping]
+}
+resource Cluster {
+    identifiers: {clusterId: String}
+    create: CreateCluster
+    read: GetCluster
+    update: UpdateCluster
+    delete: DeleteCluster
+    list: ListClusters
+    resources: [Node]
+}
+resource Node {
+    identifiers: {clusterId: String, nodeName: String}
+    put: CreateNode
+    read: GetNode
+    delete: DeleteNode
+}
+@http(method: "POST", uri: "/clusters", code: 201)
+@examples([{
+    title: "Create", input: {name: "first", size: 3},
+    output: {clusterId: "c-1", clusterArn: "arn:aws:clusters:us-east-1:1:cluster/c-1", status: "CREATING", size: 3}
+}])
+operation CreateCluster {
+    input := {
+        @required @length(min: 1, max: 20) name: String
+        @idempotencyToken clientToken: String
+        size: Integer = 2
+        secret: Secret
+        until: Timestamp
+        data: Blob
+        names: Names
+        tags: Tags
+    }
+    output: ClusterData
+    errors: [Invalid, Taken, Busy]
+}
+@readonly
+@http(method: "GET", uri: "/clusters/{clusterId}", code: 200)
+@waitable(ClusterActive: {acceptors: [{state: "success", matcher: {output: {path: "status", expected: "ACTIVE", comparator: "stringEquals"}}}]})
+@examples([{title: "Get", input: {clusterId: "c-9"}, output: {clusterId: "c-9", status: "ACTIVE", created: 1}}])
+operation GetCluster {
+    input := { @required @httpLabel clusterId: String }
+    output: ClusterData
+    errors: [Missing]
+}
+@http(method: "PATCH", uri: "/clusters/{clusterId}", code: 200)
+operation UpdateCluster {
+    input := { @required @httpLabel clusterId: String, size: Integer }
+    output := { cluster: ClusterData }
+    errors: [Missing, Invalid]
+}
+@idempotent
+@http(method: "DELETE", uri: "/clusters/{clusterId}", code: 200)
+operation DeleteCluster { input := { @required @httpLabel clusterId: String }, output := {}, errors: [Missing] }
+@readonly
+@paginated(inputToken: "nextToken", outputToken: "nextToken", items: "clusters", pageSize: "maxResults")
+@http(method: "GET", uri: "/clusters", code: 200)
+operation ListClusters {
+    input := { @httpQuery("maxResults") @range(min: 1) maxResults: Integer, @httpQuery("nextToken") nextToken: String }
+    output := { @required clusters: Summaries, nextToken: String }
+}
+@idempotent
+@http(method: "POST", uri: "/clusters/{clusterId}/nodes", code: 200)
+operation CreateNode { input := { @required @httpLabel clusterId: String, @required nodeName: String }, output := { nodeName: String }, errors: [Missing, Taken] }
+@readonly
+@http(method: "GET", uri: "/clusters/{clusterId}/nodes/{nodeName}", code: 200)
+operation GetNode { input := { @required @httpLabel clusterId: String, @required @httpLabel nodeName: String }, output := { nodeName: String, clusterArn: String }, errors: [Missing] }
+@idempotent
+@http(method: "DELETE", uri: "/clusters/{clusterId}/nodes/{nodeName}", code: 200)
+operation DeleteNode { input := { @required @httpLabel clusterId: String, @required @httpLabel nodeName: String }, errors: [Missing] }
+@http(method: "POST", uri: "/tags/{resourceArn}", code: 200)
+operation TagResource { input := { @required @httpLabel resourceArn: String, @required tags: Tags }, errors: [Missing] }
+@idempotent
+@http(method: "DELETE", uri: "/tags/{resourceArn}", code: 200)
+operation UntagResource { input := { @required @httpLabel resourceArn: String, @required @httpQuery("tagKeys") tagKeys: Names }, errors: [Missing] }
+@readonly
+@http(method: "GET", uri: "/tags/{resourceArn}", code: 200)
+operation ListTagsForResource { input := { @required @httpLabel resourceArn: String }, output := { tags: Tags }, errors: [Missing] }
+@readonly
+@http(method: "GET", uri: "/ping", code: 200)
+operation Ping {}
+
+structure ClusterData {
+    @required clusterId: String
+    clusterArn: String
+    @required status: Status
+    name: String
+    size: Integer
+    created: Timestamp
+    until: Timestamp
+    data: Blob
+    names: Names
+}
+enum Status { CREATING, ACTIVE, DELETING }
+list Summaries { member: Summary }
+structure Summary { @required clusterId: String, status: Status }
+list Names { member: String }
+map Tags { key: String, value: String }
+@sensitive
+string Secret
+@error("client") @httpError(404)
+structure Missing { @required message: String }
+@error("client") @httpError(409)
+structure Taken { @required message: String, resourceId: String }
+@error("client") @httpError(400)
+structure Invalid { message: String }
+@error("client") @httpError(429) @retryable(throttling: true)
+structure Busy { message: String }
+`
+
+func clustersOf(t testing.TB, protocol string, c Config) *Stub {
+	c.API = fromSmithy(t, strings.ReplaceAll(clusters, "PROTOCOL", protocol))
+	return newStub(t, c)
+}
+
+const signed = "Authorization=AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/clusters/aws4_request"
+
+// TestRestJSON checks the protocol restJson1: labels, queries, timestamps, errors, tags, tokens.
+func TestRestJSON(t *testing.T) {
+	s := clustersOf(t, "restJson1", Config{Slow: 1})
+	play(t, s, []step{
+		{`POST /clusters {"name":"one","until":1700000000,"secret":"s","data":"YQ==","tags":{"a":"b"},"clientToken":"t"}`, 201, `"clusterId":"<>`, signed},
+		{`POST /clusters {"name":"one","until":1700000000,"secret":"s","data":"YQ==","tags":{"a":"b"},"clientToken":"t"}`, 201, `"clusterId":"$1"`, signed},
+		{`POST /clusters {"name":"two","clientToken":"t"}`, 409, `={"__type":"Taken","message":"clientToken was used with other parameters"}`, signed},
+		{"GET /clusters/$1", 200, `"status":"CREATING"`, signed},
+		{"GET /clusters/$1", 200, `={"clusterArn":"arn:aws:clusters:us-east-1:123456789012:cluster/$1","clusterId":"$1","created":1767323045,"data":"YQ==","name":"one","size":2,"status":"ACTIVE","until":1700000000}`, signed},
+		{`PATCH /clusters/$1 {"size":7}`, 200, `{"cluster":{`, signed},
+		{"GET /clusters/$1", 200, `"size":7`, signed},
+		{"GET /tags/arn:aws:clusters:us-east-1:123456789012:cluster%2F$1", 200, `={"tags":{"a":"b"}}`, signed},
+		{`POST /tags/arn:aws:clusters:us-east-1:123456789012:cluster%2F$1 {"tags":{"c":"d"}}`, 200, "=", signed},
+		{"DELETE /tags/arn:aws:clusters:us-east-1:123456789012:cluster%2F$1?tagKeys=a&tagKeys=x", 200, "=", signed},
+		{"GET /tags/arn:aws:clusters:us-east-1:123456789012:cluster%2F$1", 200, `={"tags":{"c":"d"}}`, signed},
+		{"GET /tags/other", 404, `={"__type":"Missing","message":"no resource has the ARN other"}`, signed},
+		{`POST /clusters/$1/nodes {"nodeName":"n"}`, 200, `={"nodeName":"n"}`, signed},
+		{`POST /clusters/$1/nodes {"nodeName":"n"}`, 409, `{"__type":"Taken"`, signed},
+		{`POST /clusters/x/nodes {"nodeName":"n"}`, 404, `"message":"Cluster x does not exist"`, signed},
+		{"GET /clusters/$1/nodes/n", 200, `={"clusterArn":"arn:aws:clusters:us-east-1:123456789012:cluster/$1","nodeName":"n"}`, signed},
+		{`POST /clusters {"name":""}`, 400, `={"__type":"Invalid","message":"name: has 0 characters; the minimum is 1"}`, signed},
+		{`POST /clusters {"name":"x","size":2147483648}`, 400, "size: 2147483648 does not fit into 32 bits", signed},
+		{`POST /clusters {"name":"x","until":"2026"}`, 400, "until: ", signed},
+		{`POST /clusters {"name":"x","data":"?"}`, 400, "data: the value is not Base64", signed},
+		{`POST /clusters {"name":"x","names":[null]}`, 400, "names[0]: null is not allowed", signed},
+		{`POST /clusters {"name":"x"}`, 415, "the media type", signed + "; Content-Type=text/plain"},
+		{"GET /clusters?maxResults=1", 200, `={"clusters":[{"clusterId":"$1","status":"ACTIVE"}]}`, signed},
+		{"GET /ping", 501, "Ping belongs to no resource", signed},
+		{"DELETE /clusters/$1", 200, "=", signed},
+		{"GET /clusters/$1", 200, `"status":"DELETING"`, signed},
+		{"GET /clusters/$1/nodes/n", 404, "", signed},
+		{"GET /clusters/$1", 404, `={"__type":"Missing","message":"Cluster $1 does not exist"}`, signed},
+		{"GET /clusters/$1", 401, "send a signature of AWS", ""},
+	})
+}
+
+// TestExamples checks that examples are answered as they are written until something changes.
+func TestExamples(t *testing.T) {
+	s := clustersOf(t, "restJson1", Config{NoAuth: true})
+	play(t, s, []step{
+		{"GET /clusters/c-9", 200, `={"clusterId":"c-9","created":1,"status":"ACTIVE"}`, ""},
+		{`POST /clusters {"name":"first","size":3,"clientToken":"t"}`, 201, `={"clusterArn":"arn:aws:clusters:us-east-1:1:cluster/c-1","clusterId":"c-1","size":3,"status":"CREATING"}`, ""},
+		{"GET /clusters/c-1", 200, `"clusterArn":"arn:aws:clusters:us-east-1:1:cluster/c-1"`, ""},
+		{`POST /clusters {"name":"first","size":3}`, 201, `"clusterId":"<>`, ""}, // the identifier is taken
+		{"GET /clusters/$1", 200, `"name":"first"`, ""},
+		{"DELETE /clusters/c-1", 200, "", ""},
+		{"GET /clusters/c-1", 404, "", ""},
+	})
+	text := strings.Replace(shop, `{name: number, in: path, required: true, schema: {type: integer}}]
+    get: {responses: {"200": {description: d, content: {application/json: {`, `{name: number, in: path, required: true, schema: {type: integer}, example: 7}]
+    get: {responses: {"200": {description: d, content: {application/json: {example: {order: {number: 7, item: cup}}, `, 1)
+	text = strings.Replace(text, `shop_id}/orders/{number}:
+    parameters: [{name: shop_id, in: path, required: true, schema: {type: string}}`, `shop_id}/orders/{number}:
+    parameters: [{name: shop_id, in: path, required: true, schema: {type: string}, example: a}`, 1)
+	text = strings.Replace(text, `schema: {$ref: "#/components/schemas/Coupon"}}}}
+      responses: {"200": {description: d, content: {application/json: {`, `examples: {half: {value: {percent: 50}}}, schema: {$ref: "#/components/schemas/Coupon"}}}}
+      responses: {"200": {description: d, content: {application/json: {examples: {half: {value: {code: HALF, percent: 50}}}, `, 1)
+	play(t, newStub(t, Config{API: fromOpenAPI(t, text)}), []step{
+		{"GET /shops/a/orders/7", 200, `={"order":{"item":"cup","number":7}}`, ""},
+		{"GET /shops/b/orders/7", 404, "", ""},
+		{`PUT /coupons/HALF {"percent":50}`, 200, `={"code":"HALF","percent":50}`, ""},
+		{`PUT /coupons/OTHER {"percent":50}`, 200, `={"code":"OTHER","percent":50}`, ""},
+	})
+}
+
+// TestAWSJSON checks the protocols awsJson1_0 and awsJson1_1.
+func TestAWSJSON(t *testing.T) {
+	for protocol, media := range map[string]string{"awsJson1_0": "application/x-amz-json-1.0", "awsJson1_1": "application/x-amz-json-1.1"} {
+		target := func(operation string) string { return "Content-Type=" + media + "; X-Amz-Target=Clusters." + operation }
+		s := clustersOf(t, protocol, Config{NoAuth: true, PageSize: 1})
+		play(t, s, []step{
+			{`POST / {"name":"one","until":1.5}`, 200, `"clusterId":"<>`, target("CreateCluster")},
+			{`POST / {"name":"two"}`, 200, ``, target("CreateCluster")},
+			{`POST / {"clusterId":"$1"}`, 200, `"status":"ACTIVE","until":1.5}`, target("GetCluster")},
+			{`POST / {"clusterId":"$1","size":9}`, 200, `"size":9`, target("UpdateCluster")},
+			{`POST / {}`, 200, `"nextToken":"<>`, target("ListClusters")},
+			{`POST / {"nextToken":"$2"}`, 200, `{"clusters":[{"clusterId":`, target("ListClusters")},
+			{`POST / {"clusterId":"$1"}`, 200, `={}`, target("DeleteCluster")},
+			{`POST / {"clusterId":"$1"}`, 404, `={"__type":"Missing","message":"Cluster $1 does not exist"}`, target("DeleteCluster")},
+			{`POST / {}`, 400, `={"__type":"ValidationException","message":"clusterId: missing value"}`, target("GetCluster")},
+			{`POST / {}`, 404, `X-Amz-Target names no operation of the service: \"GetClusters\": did you mean \"GetCluster\"?`, target("GetClusters")},
+			{`GET /`, 404, "the service takes POST requests to /", target("GetCluster")},
+			{`POST / {}`, 415, "is not application/x-amz-json-1.0 or 1.1", "X-Amz-Target=Clusters.GetCluster"},
+		})
+	}
+}
+
+// TestAWSQuery checks the protocol awsQuery.
+func TestAWSQuery(t *testing.T) {
+	s := clustersOf(t, "awsQuery", Config{NoAuth: true})
+	form := "Content-Type=application/x-www-form-urlencoded"
+	play(t, s, []step{
+		{`POST / Action=CreateCluster&Version=2020-01-01&name=one&until=2026-01-01T00:00:00Z&names.member.1=a&names.member.2=%3Cb%3E&tags.entry.1.key=k&tags.entry.1.value=v`, 200, "<clusterId><>", form},
+		{"POST / Action=GetCluster&clusterId=$1", 200, "<names><member>a</member><member>&lt;b&gt;</member></names></GetClusterResult>", form},
+		{"POST / Action=GetCluster&clusterId=$1", 200, `<GetClusterResponse xmlns="urn:clusters"><GetClusterResult><clusterId>$1</clusterId>`, form},
+		{"POST / Action=GetCluster&clusterId=$1", 200, "<until>2026-01-01T00:00:00Z</until>", form},
+		{"POST / Action=ListTagsForResource&resourceArn=arn:aws:clusters:us-east-1:123456789012:cluster/$1", 200, "<tags><entry><key>k</key><value>v</value></entry></tags>", form},
+		{"POST / Action=ListClusters", 200, "<clusters><member><clusterId>$1" + "</clusterId>", form},
+		{"POST / Action=GetCluster&clusterId=x", 404, `<ErrorResponse xmlns="urn:clusters"><Error><Type>Sender</Type><Code>Missing</Code><Message>Cluster x does not exist</Message></Error>`, form},
+		{"POST / Action=GetCluster&cluster=x", 400, "cluster: unknown member: did you mean &#34;clusterId&#34;?", form},
+		{"POST / Action=GetClusters", 404, "Action names no operation of the service", form},
+		{"POST / Action=CreateCluster&name=a&size=x", 400, "size: &#34;x&#34; is not a number", form},
+		{"POST / %zz", 400, "the body is not a form", form},
+	})
+}
+
+// TestRestXML checks the protocol restXml.
+func TestRestXML(t *testing.T) {
+	s := clustersOf(t, "restXml", Config{NoAuth: true})
+	xml := "Content-Type=application/xml"
+	play(t, s, []step{
+		{`POST /clusters <CreateClusterInput xmlns="urn:clusters"><name>one</name><names><member>a</member></names><tags><entry><key>k</key><value>v</value></entry></tags></CreateClusterInput>`, 201, "<ClusterData xmlns=\"urn:clusters\"><clusterId><>", xml},
+		{"GET /clusters/$1", 200, "<names><member>a</member></names></ClusterData>", ""},
+		{"GET /clusters/x", 404, "<Code>Missing</Code><Message>Cluster x does not exist</Message>", ""},
+		{"POST /clusters <a><b></a>", 400, "the body is not XML", xml},
+		{"POST /clusters <a><nmae>x</nmae></a>", 400, "nmae: unknown member: did you mean &#34;name&#34;?", xml},
+		{"POST /clusters <!DOCTYPE a [<!ENTITY e \"x\">]><a><name>&e;</name></a>", 400, "the body is not XML", xml},
+		{"DELETE /clusters/$1", 200, "", ""},
+	})
+}
+
+// TestHostileRequests checks that requests of any size and depth are refused, and that nothing of
+// them breaks the form of a response.
+func TestHostileRequests(t *testing.T) {
+	deep := strings.Repeat("[", 100)
+	fields := strings.Repeat("a&", 5000)
+	for _, test := range []struct {
+		stub              *Stub
+		method, path      string
+		body, media, want string
+		status            int
+	}{
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/shops", strings.Repeat(" ", 4<<20+1), "application/json", "the body has more than 4194304 bytes", 413},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/shops", deep, "application/json", "the body is not JSON", 422},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/shops", `{"name":"a","name":"b"}`, "application/json", "duplicate key", 422},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/shops", `{"size":1e999999999}`, "application/json", "is not a number", 422},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/shops", "{\"name\":\"\xff\"}", "application/json", "the body is not JSON", 422},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/tags", fields, "application/x-www-form-urlencoded", "the form has more than 2000 fields", 400},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "POST", "/tags", "name" + strings.Repeat("[a", 100) + "=1", "application/x-www-form-urlencoded", "more than 64 parts", 400},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "GET", "/shops/" + strings.Repeat("x", 70_000), "", "", "the headers are too large", 431},
+		{newStub(t, Config{API: fromOpenAPI(t, shop)}), "GET", "/tags/%0d%0aSet-Cookie:%20x", "", "", `Tag \r\nSet-Cookie: x does not exist`, 404},
+		{clustersOf(t, "restXml", Config{NoAuth: true}), "POST", "/clusters", strings.Repeat("<a>", 100), "application/xml", "more than 64 levels", 400},
+		{clustersOf(t, "awsQuery", Config{NoAuth: true}), "POST", "/", "Action=CreateCluster&names.member." + strings.Repeat("1.", 100) + "=1", "", "more than 64 parts", 400},
+	} {
+		r := httptest.NewRequest(test.method, test.path, strings.NewReader(test.body))
+		r.Header.Set("X-Key", "k")
+		r.Header.Set("Content-Type", test.media)
+		w := httptest.NewRecorder()
+		test.stub.ServeHTTP(w, r)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) || len(w.Header()["Set-Cookie"]) > 0 {
+			t.Errorf("%.40s %.40s: %d %.300s, want %d %s", test.path, test.body, w.Code, w.Body, test.status, test.want)
+		}
+	}
+}
+
+// FuzzRequests sends bodies and paths to a service of each protocol: nothing may panic, and what is
+// refused is not the fault of the stub.
+func FuzzRequests(f *testing.F) {
+	stubs := []*Stub{newStub(f, Config{API: fromOpenAPI(f, shop), NoAuth: true})}
+	for _, protocol := range []string{"restJson1", "awsJson1_0", "awsQuery", "restXml"} {
+		stubs = append(stubs, clustersOf(f, protocol, Config{NoAuth: true}))
+	}
+	for _, body := range []string{
+		`{"name":"one","labels":["a"],"opening":{"from":1}}`, `{"name":"one","until":1,"tags":{"a":"b"},"names":["x"],"data":"YQ=="}`,
+		"Action=CreateCluster&name=a&names.member.1=x&tags.entry.1.key=k&tags.entry.1.value=v", "name=a&words[]=x&words[1]=y",
+		"<a><name>x</name><names><member>a</member></names></a>", `[{"op":"add","path":"/name","value":"x"}]`, "null", "",
+	} {
+		f.Add("POST", "/shops", body)
+		f.Add("POST", "/clusters", body)
+		f.Add("POST", "/", body)
+		f.Add("POST", "/tags", body)
+		f.Add("GET", "/shops?limit=1&cursor=a", body)
+	}
+	f.Fuzz(func(t *testing.T, method, path, body string) {
+		for _, s := range stubs {
+			for _, media := range []string{"application/json", "application/x-www-form-urlencoded", "application/json-patch+json"} {
+				r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+				r.Method = method
+				if u, err := r.URL.Parse(path); err == nil {
+					r.URL = u
+				}
+				r.Header.Set("Content-Type", media)
+				r.Header.Set("X-Amz-Target", "Clusters.CreateCluster")
+				if _, ok := s.protocol.(awsJSON); ok {
+					r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+				}
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				if w.Code == 500 {
+					t.Errorf("%s %s: %s", method, path, w.Body)
+				}
+			}
+		}
+	})
+}
