@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -35,7 +36,7 @@ type stubService struct {
 	url           *url.URL
 	auth          string         // the kind of the credentials
 	configuration map[string]any // the type configuration of the handlers
-	find          api.Find
+	binding       *api.Binding
 }
 
 // checkStub checks the combination of options.
@@ -76,7 +77,7 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	opts.service = &stubService{url: at, auth: binding.Auth.Kind, configuration: stubConfiguration(binding.Auth.Kind, at), find: binding.Find}
+	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding}
 	opts.reachStub(at.Host)
 	return func() {
 		_ = server.Close()
@@ -105,7 +106,7 @@ func (opts *testOptions) behindProxy(proxy *httptape.Proxy, config *contract.Con
 		return err
 	}
 	opts.reachStub(at.Host)
-	config.TypeConfiguration = stubConfiguration(opts.service.auth, at)
+	config.TypeConfiguration = stubConfiguration(opts.service.binding.Auth.Kind, at)
 	return nil
 }
 
@@ -129,22 +130,18 @@ func stubConfiguration(auth string, at *url.URL) map[string]any {
 // inapplicable returns why a test cannot pass: creating is repeatable only if the service, or a look-up that
 // an earlier call has made, tells a repetition from another request.
 func (s *stubService) inapplicable(c *contract.Case) string {
-	var cases []string
-	reason := ""
-	switch s.find.By {
-	case "identifier":
-		reason = "the API has no idempotency key, so that a create that is called anew finds what it made and takes it for another one's"
-		cases = []string{"contract_create_same_token"}
-	case "list":
-		reason = "the API has no idempotency key, and the identifier is unknown before the create has ended"
-		cases = []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response", "contract_create_two_faults"}
-	case "none":
-		reason = "the API has no idempotency key and nothing by which a resource could be found: " + s.find.Reason
-		cases = []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response",
-			"contract_create_server_error", "contract_create_cut", "contract_create_outage", "contract_create_two_faults"}
+	name, find := c.Name(), s.binding.Find
+	if fixed := s.binding.Unremovable(); name == "contract_update_removes" && len(fixed) > 0 {
+		return "the API has no value that removes " + strings.Join(fixed, ", ")
 	}
-	if slices.Contains(cases, c.Name()) {
-		return reason
+	repeated := []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response", "contract_create_two_faults"}
+	switch {
+	case find.By == "identifier" && name == "contract_create_same_token":
+		return "the API has no idempotency key: to a create that starts anew, its own resource is one that exists"
+	case find.By == "list" && slices.Contains(repeated, name):
+		return "the API has no idempotency key, and the identifier is unknown until a create has succeeded"
+	case find.By == "none" && (slices.Contains(repeated, name) || slices.Contains([]string{"contract_create_server_error", "contract_create_cut", "contract_create_outage"}, name)):
+		return "the API has no idempotency key, and a resource whose response was lost cannot be found: " + find.Reason
 	}
 	return ""
 }

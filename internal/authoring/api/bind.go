@@ -372,6 +372,8 @@ func reset(m *Member) json.RawMessage {
 		return m.Default.AppendJSON(nil)
 	case m.Shape.Nullable:
 		return json.RawMessage("null")
+	case m.Shape.MinLen != nil && *m.Shape.MinLen > 0:
+		return nil
 	case m.Shape.Kind == List:
 		return json.RawMessage("[]")
 	case m.Shape.Kind == Map:

@@ -1,6 +1,9 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // A Binding says how the handlers of a derived type call its API: which values each call takes
 // from the model and what it gives back. As JSON it is a file of a generated project, which
@@ -54,6 +57,19 @@ type Call struct {
 	Page        *Page    `json:"page,omitempty"`
 
 	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
+}
+
+// Unremovable are the properties that an update sets, and that stay as they are if a template leaves them out: the
+// operation has no value for that, and is not known to replace everything.
+func (b *Binding) Unremovable() (names []string) {
+	for _, update := range b.Update {
+		for _, s := range update.Send {
+			if slices.Contains(update.Changes, s.Property) && !s.Required && s.Reset == nil && (update.Partial || b.Protocol != "openapi") {
+				names = append(names, s.Property)
+			}
+		}
+	}
+	return names
 }
 
 // A Spot is a place in a request.

@@ -114,6 +114,9 @@ func (d *deriver) additional() (out []*document.Value) {
 	if d.settings.Additional != nil || d.API.Format != "smithy" {
 		return out
 	}
+	if d.binding.List == nil || len(d.binding.List.Send) > 0 {
+		return out // handlers look a resource up in the list, which they cannot without its parents
+	}
 	for _, p := range d.Properties {
 		if p.ReadOnly && !p.Identifier && simple(p) && (norm(p.Name) == "arn" || norm(p.Name) == norm(d.Resource.Name)+"arn") {
 			d.note(p.Name, "additionalIdentifier", "it is the ARN of the resource")
@@ -196,7 +199,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	shape := m.Shape
 	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
 		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
-		shape = &Shape{Kind: String, Pattern: "^-?[0-9]+$"}
+		shape = &Shape{Kind: String, Pattern: "^(0|[1-9][0-9]{0,14})$"}
 	}
 	if m.Sensitive || shape.Sensitive {
 		b.lose(p.Name, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")

@@ -57,6 +57,7 @@ type frameAPI struct {
 	Delay                           int
 
 	CreateOnly, Additional string
+	Compares               bool // an update compares with the previous properties
 }
 
 type frameUpdate struct {
@@ -116,6 +117,7 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		}
 		f.Additional = strings.Join(additional, ", ")
 	}
+	f.Compares = f.CreateOnly != "" || len(f.Updates) > 0
 	f.Finds = f.Additional != "" || f.Find == "list"
 	return f
 }

@@ -216,9 +216,13 @@ func (r *run) another(input map[string]any) (map[string]any, error) {
 	s := r.cfg.Schema
 	out := schema.Clone(input)
 	changed := skipUnlessIdentifierIsChosen(s) != "" && len(s.AdditionalIdentifiers) == 0
+	var parents []string // that a list is of: another resource is in the same ones
+	if list := s.Handler("list"); list != nil && list.Schema.Get("required") != nil && len(list.Schema.Get("required").Items) < len(s.PrimaryIdentifier) {
+		parents = list.Schema.Get("required").Strings()
+	}
 	for _, paths := range append([][]schema.Path{s.PrimaryIdentifier}, s.AdditionalIdentifiers...) {
 		for _, path := range paths {
-			if slices.Contains(path.Tokens, "*") || s.IsReadOnly(path.Tokens) {
+			if slices.Contains(path.Tokens, "*") || s.IsReadOnly(path.Tokens) || len(path.Tokens) == 1 && slices.Contains(parents, path.Tokens[0]) {
 				continue
 			}
 			if value := r.otherValue(path.Tokens, valueAt(input, path.Tokens)); value != nil {
