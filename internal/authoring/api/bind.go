@@ -32,6 +32,7 @@ type binder struct {
 	out   *Binding
 	names map[*Shape]string
 	taken map[string]bool
+	hint  string // names a structure without a name
 }
 
 func (b *binder) refuse(at diag.Range, message, hint string) {
@@ -58,6 +59,7 @@ func (d *deriver) bind() {
 	b.out.Create, b.out.Read, b.out.Delete = b.call(r.Create, "create"), b.call(r.Read, "read"), b.call(r.Delete, "delete")
 	b.updates()
 	b.list()
+	b.checkRequired()
 	b.out.Tags = b.tagCalls()
 	b.out.Wait = b.wait()
 	b.out.Find = b.lookUp()
@@ -262,6 +264,18 @@ func (b *binder) updates() {
 	}
 }
 
+// checkRequired refuses a type if create requires what the model does not have.
+func (b *binder) checkRequired() {
+	op := b.Resource.Create
+	for _, m := range op.Members() {
+		at := b.inRequest(op, m)
+		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
+		if m.Required && m.Default == nil && !m.Token && !sent && m.In != InHeader && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
+			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
+		}
+	}
+}
+
 // checkIdentifiers refuses a type whose identifier is in no request and no response of create.
 func (b *binder) checkIdentifiers() {
 	for _, name := range b.out.Identifier {
@@ -292,6 +306,7 @@ func (b *binder) ofProperty(p *Property, m *Member, in string) *BoundShape {
 
 // member binds the shape of a member.
 func (b *binder) member(m *Member, in string) *BoundShape {
+	b.hint = pascal(singular(m.Name))
 	out := b.shape(m.Shape, in)
 	out.Flat = m.Flat && out.Wrapped != ""
 	return out
@@ -341,10 +356,7 @@ func (b *binder) object(s *Shape) string {
 	if name, known := b.names[s]; known {
 		return name
 	}
-	name := pascal(s.Name)
-	if name == "" {
-		name = "Object"
-	}
+	name := cmp.Or(pascal(s.Name), b.hint, "Object")
 	base := name
 	for i := 2; b.taken[name]; i++ {
 		name = fmt.Sprint(base, i)

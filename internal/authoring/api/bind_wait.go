@@ -13,6 +13,7 @@ var statusWords = []struct {
 	meaning string
 }{
 	{"fail", "failure"}, {"error", "failure"}, {"unhealthy", "failure"}, {"deleting", "deleting"}, {"terminating", "deleting"}, {"pendingdelet", "deleting"},
+	{"deleteinprogress", "deleting"}, {"deletepending", "deleting"}, {"deletionpending", "deleting"}, {"deletioninprogress", "deleting"},
 	{"deleted", "gone"}, {"terminated", "gone"}, {"ing", "pending"}, {"pending", "pending"}, {"inprogress", "pending"}, {"queued", "pending"}, {"scheduled", "pending"},
 }
 
@@ -140,7 +141,7 @@ func (b *binder) lookUp() Find {
 	for _, name := range append([]string{norm(b.Resource.Name) + "name"}, uniqueNames...) {
 		for _, r := range b.out.List.Receive {
 			p := b.named(r.Property)
-			if p.in("create") != nil && norm(p.in("create").Name) == name && !p.WriteOnly {
+			if p.in("create") != nil && norm(p.in("create").Name) == name && !p.WriteOnly && p.in("create").Shape.Enum == nil {
 				return Find{By: "list", Properties: []string{p.Name}, Reason: fmt.Sprintf("%s is taken for unique: a resource with the same one is the same", p.Name)}
 			}
 		}

@@ -192,6 +192,11 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 	op.Open = r.open(v)
 	r.readParams(op, v.Get("parameters"))
 	r.readParams(op, shared)
+	for _, segment := range segmentsOf(path) { // some descriptions leave parameters out
+		if name := paramName(segment); isParam(segment) && op.Param(InPath, name) == nil {
+			op.Params = append(op.Params, &Member{Name: name, Wire: name, In: InPath, Shape: &Shape{Kind: String}, At: m.KeyAt, Required: true})
+		}
+	}
 	if body, _ := r.follow(v.Get("requestBody")); body != nil {
 		media, content := chooseMedia(body.Get("content"))
 		op.ContentType = media
