@@ -45,7 +45,7 @@ func (terminatedError) Is(target error) bool { return target == context.Canceled
 // A command that is stopped by SIGINT or SIGTERM exits with 130. The
 // exceptions are those of the official tool, and servers, which end only by a signal: cfn
 // invoke exits with 0 after SIGINT, because Ctrl-C is the way to stop waiting for a handler,
-// but with 130 after SIGTERM; cfn init exits with 1, cfn start-lambda and cfn lsp with 0.
+// but with 130 after SIGTERM; cfn init exits with 1, cfn start-lambda, cfn stub and cfn lsp with 0.
 func Signals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 1)

@@ -96,6 +96,7 @@ var stoppedElsewhere = map[string]string{
 	"serve":        "serve_interrupted.txtar, local TestStopAtWork",
 	"start-lambda": "startlambda_serve.txtar, TestCommandsEndHandlers",
 	"docs":         "TestDocsServes",
+	"stub":         "TestStubServes",
 	"stack test":   "TestStops of stacktest",
 	"lsp":          "TestServersOfStreamsStop",
 	"init":         "TestInterruptedInitLeavesNothing",

@@ -71,6 +71,7 @@ Exit code: 0; 1 if the API cannot be served, the port is in use or a file cannot
 	flags.StringArrayVar(&opts.fail, "fail", nil, "let call N of an operation fail, as `OPERATION@N` (may be repeated)")
 	c.choice(flags, &opts.deleteTwice, "delete-twice", "the status when a resource is deleted that does not exist", "404", "204")
 	flags.BoolVar(&opts.config.NoAuth, "no-auth", false, "accept requests without credentials")
+	c.formatFlag(cmd, "text", "json")
 	return cmd
 }
 
@@ -150,8 +151,19 @@ func (c *app) serveStub(ctx context.Context, args []string, opts *stubOptions) e
 		return err
 	}
 	defer server.Close()
-	fmt.Fprintf(c.Stdout, "Serving %s (%s: %s) at %s (press Ctrl-C to end)\n", words.Flat(a.Name), words.Count(len(handler.Resources()), "resource"),
-		words.Flat(words.Cut(strings.Join(handler.Resources(), ", "), 300)), server.URL())
+	if c.format == "json" {
+		err = c.printJSON(struct {
+			API       string   `json:"api"`
+			Resources []string `json:"resources"`
+			URL       string   `json:"url"`
+		}{a.Name, handler.Resources(), server.URL()})
+		if err != nil {
+			return err
+		}
+	} else {
+		c.printf("Serving %s (%s: %s) at %s (press Ctrl-C to end)\n", words.Flat(a.Name), words.Count(len(handler.Resources()), "resource"),
+			words.Flat(words.Cut(strings.Join(handler.Resources(), ", "), 300)), server.URL())
+	}
 	return server.Serve(ctx)
 }
 

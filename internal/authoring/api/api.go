@@ -194,7 +194,7 @@ type Shape struct {
 
 	Enum             []string
 	Pattern          string
-	Format           string // as the description has it; of timestamps in Smithy: epoch-seconds, date-time, http-date or ""
+	Format           string // as the description has it; in Smithy of numbers int8 to int64, float or double, of timestamps epoch-seconds, date-time, http-date or ""
 	MinLen, MaxLen   *int   // of strings, lists and maps
 	Minimum, Maximum string // of numbers, as written; "" without
 	Unique           bool   // of lists

@@ -42,7 +42,7 @@ list Names { @xmlName("Name") member: String }
 	for _, m := range append(get.OutHeaders, get.Output.Members...) {
 		got += fmt.Sprintf(" %s=%s,%s,%t,%t,%s,%s,%t", m.Name, m.Wire, m.In, m.Flat, m.Attribute, m.Shape.Format, m.Shape.ItemName, m.Shape.Nullable)
 	}
-	want := "urn:ttrue false trueLost count=X-Count,header,false,false,,,false status=,header,false,false,,,false" +
+	want := "urn:ttrue false trueLost count=X-Count,header,false,false,int32,,false status=,header,false,false,int32,,false" +
 		" text=Other,body,false,true,,,false names=names,body,true,false,,Name,true at=at,body,false,false,http-date,,false"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

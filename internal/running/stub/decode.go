@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -24,6 +25,13 @@ type problems []string
 func (p *problems) add(at, format string, args ...any) {
 	if len(*p) < 10 {
 		*p = append(*p, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// unknown adds that a name is not known, with the nearest one.
+func (p *problems) unknown(at, what, name string, known []string) {
+	if len(*p) < 10 {
+		p.add(cut(at), "unknown %s%s", what, near(name, known))
 	}
 }
 
@@ -78,31 +86,13 @@ func (d *decoder) json(shape *api.Shape, v *document.Value, at string) any {
 			return d.object(shape, v, at)
 		}
 	case api.Map:
-		if !want(document.Object, "an object") {
-			return nil
+		if want(document.Object, "an object") {
+			return d.mapOf(shape, v, at)
 		}
-		out := map[string]any{}
-		for _, m := range v.Distinct() {
-			if m.Value.Kind == document.Null && d.smithy && !shape.Nullable {
-				d.problems.add(at+"."+m.Key, "null is not allowed")
-				continue
-			}
-			out[m.Key] = d.json(shape.Item, m.Value, at+"."+m.Key)
-		}
-		return out
 	case api.List:
-		if !want(document.Array, "a list") {
-			return nil
+		if want(document.Array, "a list") {
+			return d.list(shape, v, at)
 		}
-		out := make([]any, 0, len(v.Items))
-		for i, element := range v.Items {
-			where := at + "[" + strconv.Itoa(i) + "]"
-			if element.Kind == document.Null && (d.smithy && !shape.Nullable || !d.smithy && shape.Item != nil && !shape.Item.Nullable && shape.Item.Kind != api.Any) {
-				d.problems.add(where, "null is not allowed")
-			}
-			out = append(out, d.json(orAny(shape.Item), element, where))
-		}
-		return out
 	case api.Boolean:
 		if want(document.Bool, "a boolean") {
 			return v.Bool
@@ -136,6 +126,35 @@ func (d *decoder) json(shape *api.Shape, v *document.Value, at string) any {
 	return nil
 }
 
+func (d *decoder) mapOf(shape *api.Shape, v *document.Value, at string) any {
+	out := map[string]any{}
+	for _, m := range v.Distinct() {
+		if m.Value.Kind == document.Null && d.smithy && !shape.Nullable {
+			d.problems.add(at+"."+m.Key, "null is not allowed")
+			continue
+		}
+		out[m.Key] = d.json(orAny(shape.Item), m.Value, at+"."+m.Key)
+	}
+	return out
+}
+
+func (d *decoder) list(shape *api.Shape, v *document.Value, at string) any {
+	item := orAny(shape.Item)
+	nulls := shape.Nullable
+	if !d.smithy {
+		nulls = item.Nullable || item.Kind == api.Any
+	}
+	out := make([]any, 0, len(v.Items))
+	for i, element := range v.Items {
+		where := at + "[" + strconv.Itoa(i) + "]"
+		if element.Kind == document.Null && !nulls {
+			d.problems.add(where, "null is not allowed")
+		}
+		out = append(out, d.json(item, element, where))
+	}
+	return out
+}
+
 func orAny(shape *api.Shape) *api.Shape {
 	if shape == nil {
 		return &api.Shape{}
@@ -158,7 +177,7 @@ func (d *decoder) object(shape *api.Shape, v *document.Value, at string) map[str
 			out[member.Key] = member.Value.Any()
 		case m == nil && d.smithy && member.Key == "__type":
 		case m == nil:
-			d.problems.add(where, "unknown member%s", near(member.Key, slices.Collect(keysOf(byWire))))
+			d.problems.unknown(where, "member", member.Key, slices.Sorted(maps.Keys(byWire)))
 		case member.Value.Kind == document.Null:
 			switch {
 			case d.smithy: // the same as no value
@@ -175,16 +194,6 @@ func (d *decoder) object(shape *api.Shape, v *document.Value, at string) map[str
 		d.problems.add(at, "exactly one member must be set, not %d", len(out))
 	}
 	return out
-}
-
-func keysOf[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // number reads a number in the syntax of JSON.
@@ -364,7 +373,7 @@ func (d *decoder) unknownQuery(s *Stub, c *call, known map[string]bool) {
 			continue
 		}
 		if rest == nil {
-			d.problems.add("query "+cut(name), "unknown parameter%s", near(name, names))
+			d.problems.unknown("query "+cut(name), "parameter", name, names)
 			continue
 		}
 		others[name] = values[0]

@@ -135,7 +135,7 @@ func (s *Stub) byPath(r *http.Request) (*api.Operation, map[string]string, *faul
 
 // nearest are the paths that have the most segments in common with one.
 func (s *Stub) nearest(path string) []string {
-	segments := strings.Split(strings.Trim(path, "/"), "/")
+	segments := strings.SplitN(strings.Trim(path, "/"), "/", 32)
 	common := func(of string) int {
 		n := 0
 		for i, segment := range strings.Split(strings.Trim(of, "/"), "/") {
@@ -152,11 +152,15 @@ func (s *Stub) nearest(path string) []string {
 	}
 	var paths []string
 	for _, op := range s.api.Operations {
-		if !slices.Contains(paths, op.Path) {
-			paths = append(paths, op.Path)
-		}
+		paths = append(paths, op.Path)
 	}
-	slices.SortStableFunc(paths, func(a, b string) int { return common(b) - common(a) })
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	points := map[string]int{}
+	for _, of := range paths {
+		points[of] = common(of)
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return points[b] - points[a] })
 	return paths[:min(5, len(paths))]
 }
 
@@ -193,7 +197,8 @@ func (s *Stub) authenticate(c *call) *fault {
 		r := c.request
 		authorization := r.Header.Get("Authorization")
 		method, credentials, _ := strings.Cut(authorization, " ")
-		has, where := false, ""
+		var has bool
+		var where string
 		switch scheme.Kind {
 		case "apiKey":
 			where = scheme.In + " " + scheme.Key

@@ -30,7 +30,7 @@ func (s *Stub) run(c *call) (*reply, *fault) {
 	return nil, faultf(unsupported, "%s belongs to no resource of the API: the stub answers only its examples", c.op.Name)
 }
 
-// parents are the identifiers of what a resource is in, and own its own if the call has it.
+// identify returns the identifiers of what a resource is in, and its own one if the call has it.
 func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	if len(r.ids) == 0 {
 		return nil, r.Name
@@ -402,7 +402,7 @@ func (s *Stub) change(c *call, i *item) {
 			}
 			continue
 		}
-		if old, set := i.get(r.Name, name); set && c.op.Method == http.MethodPatch {
+		if old, set := i.get(r.Name, name); set && c.merge {
 			v = merged(old, v)
 		}
 		s.setProp(r, i, name, v)

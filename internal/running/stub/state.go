@@ -153,10 +153,18 @@ func (s *Stub) load() error {
 	if from.API != s.api.Name {
 		return fmt.Errorf("the state in %s is of another API: %q instead of %q", s.config.Data, cut(from.API), s.api.Name)
 	}
+	ids := map[string]int{}
+	for _, r := range s.resources {
+		ids[r.Name] = max(1, len(r.ids))
+	}
 	for id, i := range from.Items {
-		if i == nil || i.id() != id || len(i.Key) == 0 || i.Props == nil {
+		if i == nil || i.id() != id || len(i.Key) == 0 || i.Props == nil || ids[i.Resource] > 0 && ids[i.Resource] != len(i.Key) {
 			return fmt.Errorf("the state in %s has an item that is not valid", s.config.Data)
 		}
+		from.Serial = max(from.Serial, i.Serial)
+	}
+	if from.Items == nil || from.Tokens == nil || from.Touched == nil {
+		return fmt.Errorf("the state in %s is not complete", s.config.Data)
 	}
 	s.state = from
 	return nil
@@ -182,7 +190,8 @@ func (s *Stub) save() *fault {
 func (s *Stub) control(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status, answer := http.StatusOK, any(nil)
+	status := http.StatusOK
+	var answer any
 	switch r.Method + " " + r.URL.Path {
 	case "POST /_stub/reset":
 		s.reset()

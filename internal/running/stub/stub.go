@@ -153,6 +153,9 @@ func (s *Stub) names() (out []string) {
 
 // near proposes a name, or says nothing.
 func near(name string, known []string) string {
+	if len(name) > 64 { // comparing takes time
+		return ""
+	}
 	if hint := words.DidYouMean(name, known); hint != "" {
 		return ": " + hint
 	}

@@ -198,7 +198,7 @@ func (d *decoder) treeObject(shape *api.Shape, n *node, in dialect, at string) a
 	}
 	for _, c := range n.children {
 		if !known[c.name] && !shape.More {
-			d.problems.add(at+"."+cut(c.name), "unknown member%s", near(c.name, names))
+			d.problems.unknown(at+"."+c.name, "member", c.name, names)
 		}
 	}
 	if shape.Kind == api.Union && len(out) != 1 {

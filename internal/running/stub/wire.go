@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,7 +137,9 @@ func (s *Stub) headersOf(c *call, out *reply) (int, http.Header) {
 		switch values, isMap := v.(map[string]any); {
 		case !ok || v == nil:
 		case m.Wire == "" && m.Shape.Kind == api.Integer:
-			fmt.Sscan(textOf(v), &status)
+			if n, err := strconv.Atoi(textOf(v)); err == nil && n >= 200 && n < 600 {
+				status = n
+			}
 		case isMap:
 			for key, element := range values {
 				header.Set(m.Wire+key, asText(orAny(m.Shape.Item), element))
@@ -183,7 +186,7 @@ func (openapi) read(s *Stub, c *call, body []byte) *fault {
 		return problem
 	}
 	c.patch = kind == "application/json-patch+json"
-	c.merge = strings.Contains(kind, "merge-patch")
+	c.merge = strings.Contains(kind+described, "merge-patch")
 	d.nulls = c.op.Method == http.MethodPatch
 	if c.patch {
 		c.body = v.Any()
