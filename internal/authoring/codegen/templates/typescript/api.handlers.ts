@@ -209,16 +209,18 @@ class Resource extends BaseResource<ResourceModel> {
             } // otherwise it was made by an earlier delivery, whose response was lost
         }
 {{- else if eq $api.Find "list"}}
-        // Nothing but {{$api.Unique}} tells whether the resource exists, which the service names itself.
-        const unique = [{{.Unique}}];
-        if (await this.find(client, desired, unique)) {
-            throw new exceptions.AlreadyExists(this.typeName, unique.map((name) => desired[name]).join('|'));
+        const others = new Set<string>();
+        for await (const other of this.same(client, desired, [{{.Unique}}])) {
+            others.add(nameOf(other));
         }
         let made: Optional<Values>;
         try {
             made = await client.call(api.create, {{.Values}});
         } catch (error) {
-            made = await this.find(client, desired, unique); // the response may be lost
+            // The response may be lost: a new resource with the same {{$api.Unique}} is this one.
+            for await (const other of this.same(client, desired, [{{.Unique}}])) {
+                made = others.has(nameOf(other)) ? made : other;
+            }
             if (!made) {
                 throw error;
             }
@@ -232,7 +234,7 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
         const identifier = only({ ...desired, ...made }, api.identifier);
         if (Object.keys(identifier).length < api.identifier.length) {
-            throw new exceptions.ServiceInternalError(`${api.create.name} returns no identifier`);
+            throw new exceptions.GeneralServiceException(`${api.create.name} returns no identifier`);
         }
         return identifier;
     }
@@ -273,7 +275,7 @@ class Resource extends BaseResource<ResourceModel> {
             }
             throw error;
         }
-{{- if $api.Wait}}
+{{- if or $api.Success (or $api.Failure $api.Pending)}}
         const status = live.{{$api.Wait}};
 {{- if $api.Failure}}
         if ([{{$api.Failure}}].includes(status)) {
@@ -282,8 +284,10 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
 {{- if $api.Success}}
         return [{{$api.Success}}].includes(status) ? live : undefined;
-{{- else}}
+{{- else if $api.Pending}}
         return [{{$api.Pending}}].includes(status) ? undefined : live;
+{{- else}}
+        return live;
 {{- end}}
 {{- else}}
         return live;
@@ -307,8 +311,9 @@ class Resource extends BaseResource<ResourceModel> {
         }
         for (const names of [{{.Additional}}]) {
             if (names.every((name) => desired[name] !== undefined)) {
-                const live = await this.find(client, desired, names);
-                return { ...desired, ...only(live ?? {}, api.identifier) };
+                for await (const live of this.same(client, desired, names)) {
+                    return { ...desired, ...only(live, api.identifier) };
+                }
             }
         }
         return desired;
@@ -316,17 +321,16 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
 {{- if $api.Finds}}
 
-    /** Returns the resource of the list that has the same values of some properties, or undefined. */
-    private async find(client: Client, desired: Values, names: string[]): Promise<Optional<Values>> {
+    /** Returns the resources of the list that have the same values of some properties. */
+    private async *same(client: Client, desired: Values, names: string[]): AsyncGenerator<Values, void, undefined> {
         for await (const item of client.list(api.list, desired)) {
             // The list may have less than the resource.
             const complete = names.every((name) => item[name] !== undefined);
             const live = complete ? item : await found(this.get(client, item));
             if (live && names.every((name) => equal(live[name], desired[name])){{if $api.Gone}} && ![{{$api.Gone}}].includes(live.{{$api.Wait}}){{end}}) {
-                return live;
+                yield live;
             }
         }
-        return undefined;
     }
 {{- end}}
 }

@@ -92,7 +92,7 @@ export class Client {
             const body = await this.send(call, message);
             const found = valueAt(body, call.items ?? []) ?? [];
             if (!Array.isArray(found)) {
-                throw new ApiError('ServiceInternalError', `${call.name}: the response has no list`);
+                throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
             }
             const items = found.map((item) => ({ ...parents, ...decode(this.api, call.receive, item) }));
             yield* items;
@@ -102,7 +102,7 @@ export class Client {
             }
             position = next;
         }
-        throw new ApiError('ServiceInternalError', `${call.name}: more than ${MAX_PAGES} pages`);
+        throw new ApiError('GeneralServiceException', `${call.name}: more than ${MAX_PAGES} pages`);
     }
 
     private nextPage(page: Page, body: any, items: Values[], position: any): Position {
@@ -125,12 +125,13 @@ export class Client {
     /**
      * Calls an update if properties that it sets differ from the previous ones, and reports whether it did. A partial
      * update sends only those; another one sends all. What the API requires and the model lacks is taken from the
-     * live resource.
+     * live resource. What is removed gets an empty or default value, unless leaving it out removes it.
      */
     async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
         const merges = call.contentType === 'application/merge-patch+json';
         const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
-        const canRemove = !call.partial || merges ? call.changes ?? [] : resets.map(({ property }) => property);
+        const replaces = !call.partial && this.api.protocol === 'openapi';
+        const canRemove = replaces || merges ? (call.changes ?? []) : resets.map(({ property }) => property);
         const differs = (name: string): boolean => !equal(desired[name], previous[name]);
         const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
         if (!changed?.length) {
@@ -143,7 +144,7 @@ export class Client {
         if (merges) {
             message.body = mergePatch(message.body, encode(this.api, send, { ...desired, ...only(previous, changed) }).body);
         }
-        for (const bound of resets.filter(({ property }) => call.partial && changed.includes(property))) {
+        for (const bound of resets.filter(({ property }) => !replaces && changed.includes(property))) {
             place(message, bound, bound.reset);
         }
         await this.send(call, message);
@@ -225,7 +226,7 @@ export class Client {
         } catch {
             if (response.ok && call.receive) {
                 throw new ApiError(
-                    'ServiceInternalError',
+                    'GeneralServiceException',
                     `${call.name}: ${response.status}: the response is not JSON`
                 );
             }
@@ -256,7 +257,7 @@ export class Client {
                 chunks.push(chunk);
                 size += chunk.length;
                 if (size > MAX_RESPONSE) {
-                    throw new ApiError('ServiceInternalError', `${name}: the response has more than 8 MiB`);
+                    throw new ApiError('GeneralServiceException', `${name}: the response has more than 8 MiB`);
                 }
             }
             return { response, text: Buffer.concat(chunks).toString() };
@@ -425,8 +426,11 @@ export class Client {
     }
 }
 
-/** What the body of an error says. */
+/** What the body of an error says. Other members of the details of FastAPI repeat the request. */
 function detailOf(content: any): string {
+    if (Array.isArray(content?.detail)) {
+        return detailOf({ message: content.detail[0]?.msg });
+    }
     const texts = ['message', 'Message', 'error', 'detail', 'title'].map(
         (name) => content?.[name]?.message ?? content?.[name]
     );
