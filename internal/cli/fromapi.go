@@ -212,7 +212,7 @@ func (c *app) deriveProject(from *chosenResource, config *project.InitConfig) er
 	if binding, problems := from.derived.Bind(); binding != nil {
 		config.Binding = binding.JSON()
 	} else {
-		c.notef("warning: handlers are not generated: %s\n", problems[0].Message)
+		c.notef("warning: handlers cannot be generated: %s: write them by hand\n", problems[0].Message)
 	}
 	if _, err := os.Stat(filepath.Join(c.projectDir(), apiSettingsFile)); errors.Is(err, fs.ErrNotExist) {
 		config.More = append(config.More, codegen.File{Path: apiSettingsFile, Data: api.NewSettings(from.source, from.derived), Mode: codegen.Once})
@@ -287,12 +287,18 @@ func (c *app) regenerateSchema(opts initOptions) error {
 	return c.printDecisions(from.derived)
 }
 
+// callsAPI reports whether the handlers of a project call an API by a binding.
+func callsAPI(p *project.Project, in codegen.Input) bool {
+	file := codegen.BindingFile(in)
+	return file != "" && files.Exists(p.Path(file))
+}
+
 // bindProject makes the binding of a project whose handlers call an API.
 func (c *app) bindProject(p *project.Project, in *codegen.Input) error {
-	file := codegen.BindingFile(*in)
-	if file == "" || !files.Exists(p.Path(file)) {
+	if !callsAPI(p, *in) {
 		return nil
 	}
+	file := codegen.BindingFile(*in)
 	from, err := c.projectAPI(p)
 	if err != nil {
 		return withHint(fmt.Errorf("%s: %w", p.Name(file), err), "correct the source in %s; if the handlers do not call the API any more, delete %s", p.Name(apiSettingsFile), p.Name(file))

@@ -305,6 +305,12 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig, from *c
 	}
 	done := c.progress("Writing the project")
 	statuses, problems, err := project.Init(ctx, dir, c.label(), config)
+	var protocol *codegen.ProtocolError
+	if errors.As(err, &protocol) {
+		c.notef("warning: %v: write them by hand\n", protocol)
+		config.Binding = nil
+		statuses, problems, err = project.Init(ctx, dir, c.label(), config)
+	}
 	done()
 	var retired *project.RetiredError
 	switch {
@@ -364,6 +370,10 @@ func (c *app) printNextSteps(config project.InitConfig) {
 		{"write the handlers in " + handlers, "cfn generate"},
 		{"test the handlers against the contract", "cfn test"},
 		{"register the type; cfn serve runs a local registry", "cfn submit --set-default"},
+	}
+	if config.Binding != nil && codegen.BindingFile(codegen.Input{Language: config.Language, TypeName: config.TypeName, Namespace: config.Namespace}) != "" {
+		steps[1] = step{"after a change of the API or of " + apiSettingsFile, "cfn generate"}
+		steps[2] = step{"test the handlers against a stub of the service", "cfn test --stub"}
 	}
 	switch config.Kind {
 	case schema.Hook:

@@ -32,7 +32,7 @@ paths:
     get: {responses: {"200": {description: d, content: {application/json: {schema: {type: object, properties: {any: {}}}}}}}}
   /teams:
     post:
-      requestBody: {content: {application/json: {schema: {type: object, properties: {settings: {type: object, properties: {color: {type: string}}}, labels: {type: object, additionalProperties: {type: string}}}}}}}
+      requestBody: {content: {application/json: {schema: {type: object, properties: {settings: {type: object, properties: {color: {type: string}, pin: {type: string, writeOnly: true}, hint: {type: string, format: password}}}, labels: {type: object, additionalProperties: {type: string}}}}}}}
       responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Team"}}}}}
   /teams/{teamId}:
     parameters: [{name: teamId, in: path, required: true, schema: {type: string}}]
@@ -47,7 +47,7 @@ paths:
 components:
   schemas:
     Variable: {type: object, required: [id], properties: {id: {type: string}, name: {type: string}, friendlyName: {type: string}, secret: {type: string}, any: {}, amount: {anyOf: [{type: integer}, {type: string}]}, deletedAt: {type: string, format: date-time}}}
-    Team: {type: object, required: [id, etag], properties: {id: {type: string, pattern: "^T[0-9]{4}$"}, etag: {type: string, minLength: 3, maxLength: 5}, settings: {type: object, properties: {color: {type: string}}}, labels: {type: object, additionalProperties: {type: string}}}}
+    Team: {type: object, required: [id, etag], properties: {id: {type: string, pattern: "^T[0-9]{4}$"}, etag: {type: string, minLength: 3, maxLength: 5}, settings: {type: object, properties: {color: {type: string}, pin: {type: string}, hint: {type: string}}}, labels: {type: object, additionalProperties: {type: string}}}}
 `
 
 // TestOddAPI checks the ways beside the usual ones.
@@ -72,7 +72,7 @@ func TestOddAPI(t *testing.T) {
 		{`POST /variables {"name":"z"}`, 201, "", ""},
 		{`POST /variables/filter {"limit":1}`, 200, `=[{"amount":7,"any":[1,{"x":null}],"id":"$1","name":"a"}]`, ""},
 		{`POST /variables/filter {"limit":1,"offset":1}`, 200, `"name":"z"}]`, ""},
-		{`POST /teams {"settings":{"color":"red"}}`, 200, `"id":"T<>`, ""}, // by its pattern
+		{`POST /teams {"settings":{"color":"red","pin":"1","hint":"2"}}`, 200, `"id":"T<>`, ""}, // by its pattern
 		{`POST /teams/T$2 {"color":"blue"}`, 200, "", ""},
 		{"GET /teams/T$2", 200, `"settings":{"color":"blue"}`, ""},
 		{`PATCH /teams/T$2 {"labels":{"a":"1","b":"2"}}`, 200, "", ""},

@@ -28,6 +28,7 @@ func (s *Stub) findRoutes() error {
 			return fmt.Errorf("path of %s: %w", op.Name, err)
 		}
 		s.routes = append(s.routes, r)
+		s.labels[op] = r.labels
 	}
 	for _, server := range s.api.Servers {
 		if u, err := url.Parse(server); err == nil && strings.Trim(u.Path, "/") != "" {

@@ -36,7 +36,7 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 		return nil, r.Name
 	}
 	if s.api.Format == "openapi" {
-		labels := labelsOf(c.op)
+		labels := s.labels[c.op]
 		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
@@ -69,15 +69,6 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 		}
 	}
 	return parents, own
-}
-
-// labelsOf are the parameters of a path in their order.
-func labelsOf(op *api.Operation) (out []string) {
-	r, err := newRoute(op)
-	if err != nil {
-		return nil
-	}
-	return r.labels
 }
 
 // identifierIn is the value of an identifier in the input of a Smithy operation.
@@ -127,12 +118,44 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 			delete(out, m.Name)
 		}
 	}
+	for _, m := range s.settableOf(r, c.op) {
+		if v, set := out[m.Name]; set {
+			out[m.Name] = withoutSecrets(m.Shape, v)
+		}
+	}
 	for name := range out {
 		if r.secret[plain(name)] {
 			delete(out, name)
 		}
 	}
 	return out
+}
+
+// withoutSecrets leaves out what no response has, at any depth: it is not stored.
+func withoutSecrets(shape *api.Shape, v any) any {
+	switch value := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, inner := range value {
+			m := shape.Member(name)
+			switch {
+			case m == nil && shape.Kind == api.Map:
+				out[name] = withoutSecrets(orAny(shape.Item), inner)
+			case m == nil:
+				out[name] = inner
+			case !m.WriteOnly && m.Shape.Format != "password":
+				out[name] = withoutSecrets(m.Shape, inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, inner := range value {
+			out[i] = withoutSecrets(orAny(shape.Item), inner)
+		}
+		return out
+	}
+	return v
 }
 
 // create makes a resource.
@@ -381,7 +404,7 @@ func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
 	if c.op.Method == http.MethodPut && c.role.action != part {
-		below := c.op.Path != r.ID && len(labelsOf(c.op)) == len(r.ids) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
+		below := c.op.Path != r.ID && len(s.labels[c.op]) == len(r.ids) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
 		for _, m := range s.settableOf(r, c.op) {
 			if _, set := given[m.Name]; !set && !below && !m.ReadOnly {
 				for _, name := range variants(r.Name, m.Name) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -222,15 +221,9 @@ func (s *Stub) control(w http.ResponseWriter, r *http.Request) {
 func (s *Stub) report() any {
 	resources := map[string]any{}
 	for _, r := range s.resources {
-		items := []any{}
+		items, hidden := []any{}, s.sensitive(r)
 		for _, i := range s.sorted(r) {
-			props := maps.Clone(i.Props)
-			for name := range s.sensitive(r) {
-				if _, has := props[name]; has {
-					props[name] = hiddenValue
-				}
-			}
-			items = append(items, map[string]any{"key": i.Key, "properties": props, "tags": i.Tags})
+			items = append(items, map[string]any{"key": i.Key, "properties": hide(i.Props, hidden), "tags": i.Tags})
 		}
 		resources[r.Name] = items
 	}

@@ -68,7 +68,8 @@ type Stub struct {
 	api       *api.API
 	protocol  protocol
 	routes    []*route
-	bases     []string // paths of the servers of the description
+	labels    map[*api.Operation][]string // the parameters of paths in their order
+	bases     []string                    // paths of the servers of the description
 	roles     map[*api.Operation]role
 	resources []*resource
 	makers    *makers
@@ -86,7 +87,7 @@ func New(c Config) (*Stub, error) {
 		c.Now = time.Now
 	}
 	c.PageSize, c.DeleteTwice = cmp.Or(c.PageSize, 100), cmp.Or(c.DeleteTwice, http.StatusNotFound)
-	s := &Stub{config: c, api: c.API, roles: map[*api.Operation]role{}, makers: newMakers()}
+	s := &Stub{config: c, api: c.API, labels: map[*api.Operation][]string{}, roles: map[*api.Operation]role{}, makers: newMakers()}
 	switch c.API.Protocol {
 	case "openapi":
 		s.protocol = openapi{}
