@@ -165,7 +165,8 @@ class Resource extends BaseResource<ResourceModel> {
         }
         const live = await this.get(client, {{if $api.Additional}}await this.locate(client, desired){{else}}desired{{end}});
         await found(client.call(api.delete, { ...live, ...desired })); // another delivery may have deleted it
-        return inProgress(live, { deleting: true, identifier: only(live, api.identifier) });
+        const identifier = only(live, api.identifier);
+        return inProgress(identifier, { deleting: true, identifier });
     }
 {{- if $api.List}}
 
@@ -294,7 +295,7 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
     }
 
-    /** Continues in another call of the handler. */
+    /** Reads again in another call of the handler. */
     private later(desired: Values, context: CallbackContext): Progress {
         const tries = (context.tries ?? 0) + 1;
         if (tries > MAX_TRIES) {
@@ -383,16 +384,23 @@ function success(live: Values): Progress {
 }
 {{- end}}
 
+/** Continues in another call, whose request has these properties. */
 function inProgress(values: Values, context: CallbackContext, seconds = 0): Progress {
     return ProgressEvent.builder<Progress>()
         .status(OperationStatus.InProgress)
-        .resourceModel(modelOf(only({ ...values, ...context.identifier }, api.identifier)))
+        .resourceModel(modelOf({ ...values, ...context.identifier }))
         .callbackContext(context)
         .callbackDelaySeconds(seconds)
         .build();
 }
 
-export const resource = new Resource(ResourceModel.TYPE_NAME, ResourceModel, undefined, undefined, TypeConfigurationModel);
+export const resource = new Resource(
+    ResourceModel.TYPE_NAME,
+    ResourceModel,
+    undefined,
+    undefined,
+    TypeConfigurationModel
+);
 
 // What Lambda calls, and what tests call with the events of sam-tests.
 export const entrypoint = resource.entrypoint;

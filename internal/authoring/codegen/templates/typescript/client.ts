@@ -142,7 +142,10 @@ export class Client {
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
         const message = encode(this.api, send, { ...only(live, required), ...desired });
         if (merges) {
-            message.body = mergePatch(message.body, encode(this.api, send, { ...desired, ...only(previous, changed) }).body);
+            message.body = mergePatch(
+                message.body,
+                encode(this.api, send, { ...desired, ...only(previous, changed) }).body
+            );
         }
         for (const bound of resets.filter(({ property }) => !replaces && changed.includes(property))) {
             place(message, bound, bound.reset);
