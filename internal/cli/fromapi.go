@@ -114,7 +114,7 @@ func (c *app) readAPI(opts initOptions) (*api.API, diag.List, error) {
 		path := c.path(opts.api.openapi)
 		data, err := document.ReadFile(path, 32<<20)
 		if err != nil {
-			return nil, nil, missingFile(err, opts.api.openapi, "pass the path of an OpenAPI description in JSON or YAML")
+			return nil, nil, missingFile(err, c.shown(path), "pass the path of an OpenAPI description in JSON or YAML")
 		}
 		a, problems := api.FromOpenAPI(filepath.ToSlash(c.shown(path)), data)
 		return a, problems, problems.Err()
