@@ -131,7 +131,7 @@ func handlersOf(s *schema.Schema) []frameHandler {
 }
 
 // render fills in a template; Go sources come out as gofmt writes them.
-func render(name string, f frame) ([]byte, error) {
+func render(name string, f any) ([]byte, error) {
 	text, err := templates.ReadFile("templates/" + name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)

@@ -34,7 +34,7 @@ func languages() []language {
 		{prefix: "go", prepare: prepareGo, sources: goSources, binding: goBinding, folders: []string{"cmd/hook/targets"}},
 		{prefix: "java", prepare: prepareJava, sources: javaProject, binding: javaBinding, folders: []string{javaGenerated, "target/loaded-target-schemas"}},
 		{prefix: "python", prepare: preparePython, sources: pythonProject, binding: pythonBinding, folders: []string{"src/*/target_models"}},
-		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject},
+		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject, binding: typeScriptBinding},
 	}
 }
 

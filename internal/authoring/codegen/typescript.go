@@ -53,11 +53,18 @@ func typeScriptProject(in Input) ([]File, error) {
 		{"gitignore", ".gitignore"}, {"npmrc", ".npmrc"}, {"template.yml", "template.yml"}, {"README.md", "README.md"},
 		{"handlers.ts", "src/handlers.ts"}, {"package.json", "package.json"}, {"tsconfig.json", "tsconfig.json"}, {"create.json", "sam-tests/create.json"},
 	} {
+		if row.template == "handlers.ts" && in.Binding != nil {
+			continue
+		}
 		data, err := render("typescript/"+row.template, f)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, File{Path: row.path, Data: data, Mode: Once})
 	}
-	return files, nil
+	if in.Binding == nil {
+		return files, nil
+	}
+	calls, err := typeScriptAPI(in, f)
+	return append(files, calls...), err
 }

@@ -71,14 +71,7 @@ func TestTypeScriptModelsOfPublishedSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "roundtrip.ts", string(loop))
-	write(t, dir, "tsconfig.json", `{"compilerOptions": {"target": "ES2021", "module": "commonjs", "moduleResolution": "node", "strict": true,
-		"noUnusedLocals": true, "noImplicitReturns": true, "esModuleInterop": true, "experimentalDecorators": true, "skipLibCheck": true, "types": ["node"], "outDir": "dist"},
-		"include": ["*.ts"]}`)
-	compile := exec.CommandContext(t.Context(), filepath.Join(modules, ".bin", "tsc"))
-	compile.Dir = dir
-	if out, err := compile.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%.4000s", err, out)
-	}
+	compileTypeScript(t, modules, dir)
 	run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "dist/roundtrip.js")
 	run.Dir, run.Stdin = dir, &cases
 	var problems bytes.Buffer

@@ -1,0 +1,467 @@
+// {{.Marker}}
+
+/**
+ * A client of the API that src/api.ts describes: it authenticates, sends requests, and follows pages. The text is
+ * the same for every API.
+ */
+import { createHash, createHmac } from 'crypto';
+import { setTimeout as pause } from 'timers/promises';
+
+import { exceptions, SessionProxy } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
+import {
+    ApiError,
+    Binding,
+    Call,
+    decode,
+    encode,
+    equal,
+    fillPath,
+    formOf,
+    fromJSON,
+    mergePatch,
+    Message,
+    only,
+    Page,
+    percent,
+    place,
+    TagCall,
+    Tags,
+    tagsFromMap,
+    tagsToMap,
+    toJSON,
+    valueAt,
+    Values,
+} from './wire';
+
+/** The type configuration. */
+export interface Configuration {
+    Endpoint?: string;
+    Region?: string;
+    ApiKey?: string;
+    BearerToken?: string;
+    Basic?: { Username?: string; Password?: string };
+    OAuth?: { ClientId?: string; ClientSecret?: string; TokenUrl?: string; Scopes?: string };
+}
+
+const CALL_SECONDS = 25; // READ and LIST have 30
+const RETRIES = 2;
+const MAX_PAUSE_SECONDS = 5;
+const MAX_RESPONSE = 8 << 20;
+const MAX_PAGES = 1000;
+
+type Position = string | number | undefined;
+
+const accessTokens = new Map<string, { value: string; expires: number }>();
+
+/** Calls the API during one call of a handler. */
+export class Client {
+    private readonly deadline: number;
+
+    constructor(
+        private readonly api: Binding,
+        private readonly configuration: Configuration,
+        private readonly session: SessionProxy | null | undefined,
+        private readonly requestRegion: string
+    ) {
+        this.deadline = Date.now() + CALL_SECONDS * 1000;
+    }
+
+    /** Calls an operation with values of properties, and returns those that its response has. */
+    async call(call: Call, values: Values, token?: string): Promise<Values> {
+        const message = encode(this.api, call.send, values);
+        if (call.token && token) {
+            place(message, call.token, token);
+        }
+        return decode(this.api, call.receive, await this.send(call, message));
+    }
+
+    /** Returns the items of all pages of a list. Items do not repeat the identifiers of their parents. */
+    async *list(call: Call, values: Values): AsyncGenerator<Values, void, undefined> {
+        const { page } = call;
+        const parents = only(values, this.api.identifier);
+        const counted = page?.style === 'number' || page?.style === 'offset';
+        let position: Position = counted ? (page.first ?? 0) : undefined;
+        for (let n = 0; n < MAX_PAGES; n++) {
+            const message = encode(this.api, call.send, values);
+            if (page?.size && page.count) {
+                place(message, page.size, page.count);
+            }
+            if (page && position !== undefined) {
+                place(message, page, position);
+            }
+            const body = await this.send(call, message);
+            const found = valueAt(body, call.items ?? []) ?? [];
+            if (!Array.isArray(found)) {
+                throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
+            }
+            const items = found.map((item) => ({ ...parents, ...decode(this.api, call.receive, item) }));
+            yield* items;
+            const next: Position = page && this.nextPage(page, body, items, position);
+            if (next === undefined || next === position) {
+                return;
+            }
+            position = next;
+        }
+        throw new ApiError('GeneralServiceException', `${call.name}: more than ${MAX_PAGES} pages`);
+    }
+
+    private nextPage(page: Page, body: any, items: Values[], position: any): Position {
+        const full = items.length > 0 && items.length >= (page.count ?? 1);
+        switch (page.style) {
+            case 'number':
+                return full ? position + 1 : undefined;
+            case 'offset':
+                return full ? position + items.length : undefined;
+            case 'last':
+                return items[items.length - 1]?.[this.api.identifier[this.api.identifier.length - 1]];
+            default: {
+                const token = String(valueAt(body, page.next ?? []) ?? '');
+                const query = new URLSearchParams(token.split('?')[1]); // the next page may be a URL
+                return query.get(page.at[page.at.length - 1]) || token || undefined;
+            }
+        }
+    }
+
+    /**
+     * Calls an update if properties that it sets differ from the previous ones, and reports whether it did. A partial
+     * update sends only those; another one sends all. What the API requires and the model lacks is taken from the
+     * live resource. What is removed gets an empty or default value, unless leaving it out removes it.
+     */
+    async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
+        const merges = call.contentType === 'application/merge-patch+json';
+        const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
+        const replaces = !call.partial && this.api.protocol === 'openapi';
+        const canRemove = replaces || merges ? (call.changes ?? []) : resets.map(({ property }) => property);
+        const differs = (name: string): boolean => !equal(desired[name], previous[name]);
+        const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
+        if (!changed?.length) {
+            return false;
+        }
+        const unchanged = call.changes?.filter((name) => call.partial && !changed.includes(name)) ?? [];
+        const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
+        const required = send.filter((bound) => bound.required).map(({ property }) => property);
+        const message = encode(this.api, send, { ...only(live, required), ...desired });
+        if (merges) {
+            message.body = mergePatch(
+                message.body,
+                encode(this.api, send, { ...desired, ...only(previous, changed) }).body
+            );
+        }
+        for (const bound of resets.filter(({ property }) => !replaces && changed.includes(property))) {
+            place(message, bound, bound.reset);
+        }
+        await this.send(call, message);
+        return true;
+    }
+
+    /** Returns the tags of a resource in the form of the property, or undefined without any. */
+    async tags({ property, form, list }: Tags, values: Values): Promise<any> {
+        if (!list) {
+            return values[property];
+        }
+        const body = await this.send(list.call, encode(this.api, list.call.send, values));
+        const tags = Object.entries(tagsToMap(list.form, valueAt(body, list.at)));
+        const own = tags.filter(([key]) => !key.startsWith('aws:'));
+        return own.length > 0 ? tagsFromMap(form, Object.fromEntries(own)) : undefined;
+    }
+
+    /** Gives a resource other tags, and reports whether it had others. */
+    async changeTags(
+        { property, form, tag, untag }: Tags,
+        live: Values,
+        tags: Record<string, string>
+    ): Promise<boolean> {
+        const before = tagsToMap(form, live[property]);
+        const gone = Object.keys(before).filter((key) => !(key in tags) && !key.startsWith('aws:'));
+        const set = Object.entries(tags).filter(([key, value]) => before[key] !== value);
+        if (gone.length > 0) {
+            await this.sendTags(untag, live, gone);
+        }
+        if (set.length > 0) {
+            await this.sendTags(tag, live, tagsFromMap(tag.form, Object.fromEntries(set)));
+        }
+        return gone.length + set.length > 0;
+    }
+
+    private async sendTags(tagCall: TagCall, values: Values, tags: any): Promise<void> {
+        const message = encode(this.api, tagCall.call.send, values);
+        place(message, tagCall, tags);
+        await this.send(tagCall.call, message);
+    }
+
+    /** Sends a request and returns the body of its response. Reads are tried again if the API is throttling. */
+    private async send(call: Call, message: Message): Promise<any> {
+        const { read, list, tags } = this.api;
+        const retries = call.method === 'GET' || [read, list, tags?.list?.call].includes(call) ? RETRIES : 0;
+        for (let attempt = 0; ; attempt++) {
+            try {
+                return await this.sendOnce(call, message);
+            } catch (error) {
+                if (!(error instanceof ApiError) || attempt >= retries) {
+                    throw error;
+                }
+                const busy = error.status === 429 || error.status === 503 || error.errorCode === 'Throttling';
+                const seconds = error.retryAfter || 0.2 * 2 ** attempt;
+                if (!busy || seconds > MAX_PAUSE_SECONDS || Date.now() + seconds * 1000 >= this.deadline) {
+                    throw error;
+                }
+                await pause(seconds * 1000);
+            }
+        }
+    }
+
+    private async sendOnce(call: Call, message: Message): Promise<any> {
+        const headers: Record<string, string> = { accept: call.accept ?? 'application/json', ...message.headers };
+        const query = [...message.query];
+        const body = this.bodyOf(call, message.body, headers);
+        const path = fillPath(call, message.labels);
+        const endpoint = this.endpoint();
+        await this.authenticate(headers, query);
+        const parameters = query.map((pair) => pair.map(percent).join('=')).join('&');
+        const url = new URL(endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters));
+        if (this.api.auth.kind === 'sigv4') {
+            this.sign(call.method, url, headers, body ?? '');
+        }
+        const { response, text } = await this.fetch(call.name, url, { method: call.method, headers, body });
+        let content: any;
+        try {
+            content = text === '' ? undefined : fromJSON(text);
+        } catch {
+            if (response.ok && call.receive) {
+                throw new ApiError(
+                    'GeneralServiceException',
+                    `${call.name}: ${response.status}: the response is not JSON`
+                );
+            }
+        }
+        if (!response.ok) {
+            throw this.failure(call, response, content);
+        }
+        return content;
+    }
+
+    /** Sends one request. Redirects are not followed: they could take credentials to another server. */
+    private async fetch(
+        name: string,
+        url: URL,
+        init: { method: string; headers: Record<string, string>; body?: string }
+    ): Promise<{ response: Response; text: string }> {
+        const invalid = Object.keys(init.headers).find((header) => /[^\t\x20-\x7e]/.test(init.headers[header]));
+        if (invalid) {
+            throw new ApiError('InvalidRequest', `${name}: the header ${invalid} can only have ASCII characters`);
+        }
+        const limit = Math.max(1, this.deadline - Date.now());
+        try {
+            const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(limit) });
+            const body = (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
+            const chunks: Uint8Array[] = [];
+            let size = 0;
+            for await (const chunk of body) {
+                chunks.push(chunk);
+                size += chunk.length;
+                if (size > MAX_RESPONSE) {
+                    throw new ApiError('GeneralServiceException', `${name}: the response has more than 8 MiB`);
+                }
+            }
+            return { response, text: Buffer.concat(chunks).toString() };
+        } catch (error: any) {
+            if (error instanceof ApiError) {
+                throw error;
+            }
+            const reason =
+                error.name === 'TimeoutError' ? 'no response in time' : (error.cause?.code ?? 'the request failed');
+            throw new ApiError('NetworkFailure', `${name}: ${url.host}: ${reason}`);
+        }
+    }
+
+    private bodyOf(call: Call, body: any, headers: Record<string, string>): string | undefined {
+        const awsJson = /^awsJson(\d)_(\d)$/.exec(this.api.protocol);
+        if (awsJson) {
+            headers['content-type'] = `application/x-amz-json-${awsJson[1]}.${awsJson[2]}`;
+            headers['x-amz-target'] = call.target ?? '';
+            return toJSON(body ?? {});
+        }
+        if (body === undefined && !call.send?.some((bound) => bound.in === 'body')) {
+            return undefined;
+        }
+        headers['content-type'] = call.contentType ?? 'application/json';
+        if (headers['content-type'].startsWith('application/x-www-form-urlencoded')) {
+            return formOf(body ?? {})
+                .map((pair) => pair.map(percent).join('='))
+                .join('&');
+        }
+        return toJSON(body ?? {});
+    }
+
+    private region(): string {
+        return this.configuration.Region || this.requestRegion || 'us-east-1';
+    }
+
+    private endpoint(): string {
+        const { api, configuration } = this;
+        const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
+        const text = (configuration.Endpoint || ofAws || api.endpoint || '').replace('{Region}', this.region());
+        if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
+            const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
+            throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);
+        }
+        return text.replace(/\/+$/, '');
+    }
+
+    private async authenticate(headers: Record<string, string>, query: [string, string][]): Promise<void> {
+        const { kind, in: where, name = '' } = this.api.auth;
+        const { ApiKey, BearerToken, Basic } = this.configuration;
+        if (kind === 'apiKey') {
+            const key = required(ApiKey, 'ApiKey');
+            if (where === 'query') {
+                query.push([name, key]);
+            } else if (where === 'cookie') {
+                headers.cookie = `${name}=${percent(key)}`;
+            } else {
+                headers[name.toLowerCase()] = key;
+            }
+        } else if (kind === 'bearer') {
+            headers.authorization = `Bearer ${required(BearerToken, 'BearerToken')}`;
+        } else if (kind === 'basic') {
+            const [user, password] = [
+                required(Basic?.Username, 'Basic.Username'),
+                required(Basic?.Password, 'Basic.Password'),
+            ];
+            headers.authorization = basic(user, password);
+        } else if (kind === 'oauth2') {
+            headers.authorization = `Bearer ${await this.accessToken()}`;
+        }
+    }
+
+    /** Returns an access token for the credentials of the client. It is kept until it expires. */
+    private async accessToken(): Promise<string> {
+        const { ClientId, ClientSecret, TokenUrl, Scopes = '' } = this.configuration.OAuth ?? {};
+        const [id, secret] = [required(ClientId, 'OAuth.ClientId'), required(ClientSecret, 'OAuth.ClientSecret')];
+        const url = new URL(required(TokenUrl || this.api.auth.tokenUrl, 'OAuth.TokenUrl'), this.endpoint());
+        const key = sha256(JSON.stringify([url.href, id, secret, Scopes]));
+        const known = accessTokens.get(key);
+        if (known && known.expires > Date.now()) {
+            return known.value;
+        }
+        const form = new URLSearchParams({ grant_type: 'client_credentials' });
+        if (Scopes) {
+            form.set('scope', Scopes);
+        }
+        const { response, text } = await this.fetch('access token', url, {
+            method: 'POST',
+            headers: {
+                accept: 'application/json',
+                authorization: basic(percent(id), percent(secret)),
+                'content-type': 'application/x-www-form-urlencoded',
+            },
+            body: form.toString(),
+        });
+        const found = response.ok && /"access_token"/.test(text) ? fromJSON(text) : {};
+        if (typeof found.access_token !== 'string') {
+            const code = response.status < 500 ? 'InvalidCredentials' : 'ServiceInternalError';
+            throw new ApiError(
+                code,
+                `access token: ${response.status} from ${url.host}; check OAuth in the type configuration`
+            );
+        }
+        const seconds = Number(found.expires_in ?? 300) - 30;
+        accessTokens.set(key, { value: found.access_token, expires: Date.now() + seconds * 1000 });
+        return found.access_token;
+    }
+
+    /** Signs a request with Signature Version 4 and the credentials of the caller. */
+    private sign(method: string, url: URL, headers: Record<string, string>, body: string): void {
+        const { accessKeyId, secretAccessKey, sessionToken } = this.session?.configuration.credentials ?? {};
+        if (!accessKeyId || !secretAccessKey) {
+            throw new exceptions.InvalidCredentials('the request has no AWS credentials; set a role for the type');
+        }
+        const date = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+        headers['x-amz-date'] = date;
+        if (sessionToken) {
+            headers['x-amz-security-token'] = sessionToken;
+        }
+        const all: Record<string, string> = { ...headers, host: url.host };
+        const names = Object.keys(all).sort();
+        const canonical = [
+            method,
+            url.pathname.split('/').map(percent).join('/'),
+            [...url.searchParams]
+                .map((pair) => pair.map(percent))
+                .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
+                .map((pair) => pair.join('='))
+                .join('&'),
+            ...names.map((name) => `${name}:${all[name].trim().replace(/ +/g, ' ')}`),
+            '',
+            names.join(';'),
+            sha256(body),
+        ].join('\n');
+        const scope = [date.slice(0, 8), this.region(), this.api.auth.service ?? '', 'aws4_request'];
+        const key = scope.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
+        const signature = hmac(key, ['AWS4-HMAC-SHA256', date, scope.join('/'), sha256(canonical)].join('\n'));
+        headers.authorization =
+            `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope.join('/')}, ` +
+            `SignedHeaders=${names.join(';')}, Signature=${signature.toString('hex')}`;
+    }
+
+    /** Makes the error of a response, with nothing of the request in it. */
+    private failure(call: Call, { status, headers }: Response, content: any): ApiError {
+        const type = headers.get('x-amzn-errortype') ?? content?.__type ?? content?.code;
+        const name = typeof type === 'string' ? type.replace(/^.*#/, '').replace(/:.*$/, '') : '';
+        const code =
+            valueAt(call.errors, [name]) ??
+            valueAt(call.errors, [String(status)]) ??
+            valueAt(this.api.statuses, [String(status)]) ??
+            (status < 500 ? 'InvalidRequest' : 'ServiceInternalError');
+        const redirected = status >= 300 && status < 400;
+        const detail = redirected
+            ? 'redirects are not followed; set Endpoint to the URL of the API'
+            : detailOf(content);
+        const parts = [call.name, status, name, this.withoutSecrets(detail).slice(0, 300)].filter(
+            (part) => part !== ''
+        );
+        return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
+    }
+
+    private withoutSecrets(text: string): string {
+        const { ApiKey, BearerToken, Basic, OAuth } = this.configuration;
+        const secrets = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret];
+        return secrets.reduce<string>((rest, secret) => (secret ? rest.split(secret).join('***') : rest), text);
+    }
+}
+
+/** What the body of an error says. Other members of the details of FastAPI repeat the request. */
+function detailOf(content: any): string {
+    if (Array.isArray(content?.detail)) {
+        return detailOf({ message: content.detail[0]?.msg });
+    }
+    const texts = ['message', 'Message', 'error', 'detail', 'title'].map(
+        (name) => content?.[name]?.message ?? content?.[name]
+    );
+    return texts.find((text) => typeof text === 'string') ?? '';
+}
+
+function required(value: string | undefined, name: string): string {
+    if (!value) {
+        throw new exceptions.InvalidCredentials(`set ${name} in the type configuration`);
+    }
+    return value;
+}
+
+function basic(user: string, password: string): string {
+    return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+/** Returns a UUID that is the same for the same text. */
+export function uuidOf(text: string): string {
+    const digits = sha256(text);
+    const parts = [digits.slice(0, 8), digits.slice(8, 12), `5${digits.slice(13, 16)}`, `8${digits.slice(17, 20)}`];
+    return [...parts, digits.slice(20, 32)].join('-');
+}
+
+function sha256(text: string): string {
+    return createHash('sha256').update(text).digest('hex');
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+    return createHmac('sha256', key).update(text).digest();
+}

@@ -1,0 +1,379 @@
+// {{.Marker}}
+
+/**
+ * Requests and responses of the API: how src/api.ts describes them, and how properties get into requests and out
+ * of responses. The text is the same for every API.
+ */
+import { randomUUID } from 'crypto';
+
+import { exceptions, HandlerErrorCode } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
+
+/** Values of properties, by their names in the schema. */
+export type Values = Record<string, any>;
+
+/** How the API is called. */
+export interface Binding {
+    typeName: string;
+    api: string;
+    version?: string;
+    protocol: string;
+    endpoint?: string;
+    auth: { kind: string; in?: string; name?: string; tokenUrl?: string; service?: string };
+    identifier: string[];
+    create: Call;
+    read: Call;
+    update?: Call[];
+    delete: Call;
+    list?: Call;
+    tags?: Tags;
+    wait?: Wait;
+    find: { by: string; properties?: string[]; reason: string };
+    /** Error codes by HTTP status. */
+    statuses: Record<string, string>;
+    /** The members of objects. */
+    shapes?: Record<string, { property: string; wire: string; shape: Shape }[]>;
+}
+
+/** One operation. */
+export interface Call {
+    name: string;
+    method: string;
+    /** Has labels: {id}, or {path+} for several segments. */
+    path: string;
+    target?: string;
+    contentType?: string;
+    accept?: string;
+    send?: Bound[];
+    /** What the body of the response has, or each item of a list. */
+    receive?: Bound[];
+    /** Where an idempotency token is sent. */
+    token?: Spot;
+    /** The properties that an update sets, and whether it sends only those that change. */
+    changes?: string[];
+    partial?: boolean;
+    /** Where the body has the items of a list. */
+    items?: string[];
+    page?: Page;
+    /** Error codes by the name of the error or by HTTP status. */
+    errors?: Record<string, string>;
+}
+
+/** A place in a request: a name in the path, query or headers, or a path in the body. */
+export interface Spot {
+    in: string;
+    at: string[];
+}
+
+/** A property in a request or response. */
+export interface Bound extends Spot {
+    property: string;
+    shape: Shape;
+    required?: boolean;
+    /** What an update sends for a property that was removed. */
+    reset?: any;
+}
+
+/** How a value is written. */
+export interface Shape {
+    kind: string;
+    /** The property is a string, the value of the API a number. */
+    text?: boolean;
+    format?: string;
+    item?: Shape;
+    name?: string;
+    wrapped?: string;
+    key?: string;
+    value?: string;
+    flat?: boolean;
+}
+
+/** How a list is read page by page. */
+export interface Page extends Spot {
+    style: string;
+    next?: string[];
+    size?: Spot;
+    count?: number;
+    first?: number;
+}
+
+/** By which property a resource is ready. */
+export interface Wait {
+    property: string;
+    pending?: string[];
+    success?: string[];
+    failure?: string[];
+    deleting?: string[];
+    gone?: string[];
+    delay: number;
+}
+
+/** Operations on the tags of a resource, which is a property in some form. */
+export interface Tags {
+    property: string;
+    form: TagForm;
+    list?: TagCall;
+    tag: TagCall;
+    untag: TagCall;
+}
+
+/** Tags as a map, or as a list of objects with these members. */
+export interface TagForm {
+    kind: string;
+    key?: string;
+    value?: string;
+}
+
+/** An operation on tags, and where it has them. */
+export interface TagCall extends Spot {
+    call: Call;
+    form: TagForm;
+}
+
+/** A failed call, with a code of the handler contract. */
+export class ApiError extends exceptions.BaseHandlerException {
+    constructor(
+        code: string,
+        message: string,
+        readonly status = 0,
+        readonly retryAfter = 0
+    ) {
+        super(message, code as HandlerErrorCode);
+        this.name = code;
+    }
+}
+
+/** A request before it is sent. */
+export interface Message {
+    labels: Record<string, string>;
+    query: [string, string][];
+    headers: Record<string, string>;
+    body?: any;
+}
+
+/** Puts properties where an operation has them. */
+export function encode(api: Binding, send: Bound[] | undefined, values: Values): Message {
+    const message: Message = { labels: {}, query: [], headers: {} };
+    for (const bound of send ?? []) {
+        const { property, shape } = bound;
+        const value = values[property];
+        if (value === undefined || value === null) {
+            continue;
+        }
+        if (shape.text && bound.in === 'path') {
+            place(message, bound, value); // the API knows what is not a number
+            continue;
+        }
+        if (shape.text && !/^-?\d+(\.\d+)?$/.test(value)) {
+            throw new ApiError('InvalidRequest', `${property} must be a number`);
+        }
+        place(message, bound, toWire(api, value, shape));
+    }
+    return message;
+}
+
+/** Takes properties out of the body of a response, or out of an item of a list. */
+export function decode(api: Binding, receive: Bound[] | undefined, body: any): Values {
+    const values: Values = {};
+    for (const { property, at, shape } of receive ?? []) {
+        const value = valueAt(body, at);
+        if (isPresent(value)) {
+            values[property] = fromWire(api, value, shape);
+        }
+    }
+    return values;
+}
+
+function toWire(api: Binding, value: any, shape: Shape): any {
+    switch (shape.kind) {
+        case 'integer':
+        case 'number':
+            return shape.text && /^-?\d+$/.test(value) ? BigInt(value) : Number(value);
+        case 'timestamp':
+            return timestampToWire(value, shape.format);
+        default:
+            return eachInner(api, value, shape, ['property', 'wire'], (item, inner) => toWire(api, item, inner));
+    }
+}
+
+function fromWire(api: Binding, value: any, shape: Shape): any {
+    switch (shape.kind) {
+        case 'integer':
+        case 'number':
+            return shape.text ? String(value) : Number(value);
+        case 'string':
+            return typeof value === 'object' ? value : String(value);
+        case 'timestamp':
+            return timestampFromWire(value, shape.format);
+        case 'any':
+            return JSON.parse(toJSON(value), (_, item) => item ?? undefined);
+        default:
+            return eachInner(api, value, shape, ['wire', 'property'], (item, inner) => fromWire(api, item, inner));
+    }
+}
+
+/** Converts the values within a list, map or object. */
+function eachInner(
+    api: Binding,
+    value: any,
+    shape: Shape,
+    [from, to]: ['property', 'wire'] | ['wire', 'property'],
+    convert: (item: any, shape: Shape) => any
+): any {
+    const { kind, item = { kind: 'any' }, name = '' } = shape;
+    if (kind === 'list' && Array.isArray(value)) {
+        return value.filter(isPresent).map((entry) => convert(entry, item));
+    }
+    if (typeof value !== 'object' || Array.isArray(value)) {
+        return value;
+    }
+    if (kind === 'map') {
+        const entries = Object.entries(value).filter(([, entry]) => isPresent(entry));
+        return Object.fromEntries(entries.map(([key, entry]) => [key, convert(entry, item)]));
+    }
+    if (kind === 'object') {
+        const members = (api.shapes?.[name] ?? []).filter((member) => isPresent(valueAt(value, [member[from]])));
+        return Object.fromEntries(members.map((member) => [member[to], convert(value[member[from]], member.shape)]));
+    }
+    return value;
+}
+
+function timestampToWire(value: any, format?: string): any {
+    const date = new Date(value);
+    if (Number.isNaN(date.getTime())) {
+        throw new ApiError('InvalidRequest', 'a timestamp must have the format date-time');
+    }
+    switch (format) {
+        case 'epoch-seconds':
+            return date.getTime() / 1000;
+        case 'http-date':
+            return date.toUTCString();
+        default:
+            return value;
+    }
+}
+
+function timestampFromWire(value: any, format?: string): any {
+    if (format !== 'epoch-seconds' && format !== 'http-date') {
+        return value;
+    }
+    const date = new Date(format === 'epoch-seconds' ? Number(value) * 1000 : value);
+    return Number.isNaN(date.getTime()) ? value : date.toISOString().replace('.000Z', 'Z');
+}
+
+/** Puts a value, as the API writes it, into a request. */
+export function place(message: Message, { in: where, at }: Spot, value: any): void {
+    const name = at[at.length - 1];
+    const text = (item: any): string => (typeof item === 'object' ? toJSON(item) : String(item));
+    const items = Array.isArray(value) ? value.map(text) : [text(value)];
+    switch (where) {
+        case 'path':
+            message.labels[name] = items.join(',');
+            break;
+        case 'query':
+            message.query.push(...items.map((item): [string, string] => [name, item]));
+            break;
+        case 'header':
+            message.headers[name.toLowerCase()] = items.join(', ');
+            break;
+        default:
+            message.body = withValueAt(message.body, at, value);
+    }
+}
+
+/** Fills the labels of a path. What would leave out a segment identifies nothing. */
+export function fillPath(call: Call, labels: Record<string, string>): string {
+    return call.path.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
+        const value = labels[name] ?? '';
+        const segments = greedy ? value.split('/') : [value];
+        if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+            throw new ApiError('NotFound', `${call.name}: "${value}" is not the ${name} of a resource`);
+        }
+        return segments.map(percent).join('/');
+    });
+}
+
+/** Returns the pairs of a form: a[b]=c, and a[0]=b for lists. */
+export function formOf(value: any, prefix = ''): [string, string][] {
+    if (value === null || typeof value !== 'object') {
+        return [[prefix, String(value)]];
+    }
+    return Object.entries(value).flatMap(([key, item]) => formOf(item, prefix ? `${prefix}[${key}]` : key));
+}
+
+export function tagsToMap(form: TagForm, tags: any): Record<string, string> {
+    const { kind, key = '', value = '' } = form;
+    return kind === 'map' ? { ...tags } : Object.fromEntries((tags ?? []).map((tag: any) => [tag[key], tag[value]]));
+}
+
+export function tagsFromMap(form: TagForm, tags: Record<string, string>): any {
+    const { kind, key = '', value = '' } = form;
+    return kind === 'map' ? tags : Object.entries(tags).map(([name, text]) => ({ [key]: name, [value]: text }));
+}
+
+/** Returns those of the properties with these names that have a value. */
+export function only(values: Values, names: string[]): Values {
+    return Object.fromEntries(names.filter((name) => isPresent(values[name])).map((name) => [name, values[name]]));
+}
+
+/** Reports whether an error has one of the codes of the handler contract. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+    return error instanceof exceptions.BaseHandlerException && codes.includes(error.errorCode);
+}
+
+/** Reports whether two values are equal, whatever the order of members. */
+export function equal(a: any, b: any): boolean {
+    if (!isPresent(a) || !isPresent(b) || typeof a !== 'object' || typeof b !== 'object') {
+        return (a ?? undefined) === (b ?? undefined);
+    }
+    const keys = [...Object.keys(a), ...Object.keys(b)];
+    return Array.isArray(a) === Array.isArray(b) && keys.every((key) => equal(a[key], b[key]));
+}
+
+export function valueAt(body: any, at: string[]): any {
+    const own = (value: any, name: string): boolean => Object.prototype.hasOwnProperty.call(value, name);
+    return at.reduce((value, name) => (isPresent(value) && own(value, name) ? value[name] : undefined), body);
+}
+
+function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
+    return name === undefined ? value : { ...body, [name]: withValueAt(body?.[name], rest, value) };
+}
+
+/** Returns the merge patch that also removes what a value had before. */
+export function mergePatch(value: any, before: any): any {
+    const isObject = (item: any): boolean => isPresent(item) && typeof item === 'object' && !Array.isArray(item);
+    if (!isObject(value) || !isObject(before)) {
+        return value;
+    }
+    const removed = Object.keys(before).filter((key) => !(key in value));
+    const changed = Object.entries(value).map(([key, item]) => [key, mergePatch(item, before[key])]);
+    return Object.fromEntries([...removed.map((key) => [key, null]), ...changed]);
+}
+
+function isPresent(value: any): boolean {
+    return value !== undefined && value !== null;
+}
+
+// Integers with more digits than a number can have are bigint. JSON.parse and JSON.stringify see them as strings
+// with a mark that no other string has.
+const mark = `${randomUUID()}:`;
+const marked = new RegExp(`"${mark}(-?[0-9]+)"`, 'g');
+
+export function toJSON(value: any): string {
+    const text = JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? mark + item : item));
+    return text.replace(marked, '$1');
+}
+
+export function fromJSON(text: string): any {
+    let inString = false;
+    const safe = text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
+        inString = (token === '"') !== inString;
+        return !inString && /^-?\d{16,}$/.test(token) ? `"${mark}${token}"` : token;
+    });
+    const isMarked = (value: any): boolean => typeof value === 'string' && value.startsWith(mark);
+    return JSON.parse(safe, (_, value) => (isMarked(value) ? BigInt(value.slice(mark.length)) : value));
+}
+
+/** Encodes a text for a URL, as RFC 3986 and Signature Version 4 require. */
+export function percent(text: string): string {
+    return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+}
