@@ -30,7 +30,8 @@ func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 	} else if old.Shown.IsZero() {
 		s.Properties = stringified(old.Properties.Get()).Text()
 	}
-	if slices.Contains(r.options.SkipResources, x.LogicalID) {
+	problem = cmp.Or(unknown, problem)
+	if slices.Contains(r.options.SkipResources, x.LogicalID) || problem != "" && s.Plan.Get().Forced {
 		if was.Gone {
 			x.forgetGone(was)
 			was.PhysicalID, was.Model = x.PhysicalID, x.Model // what was made in its place, if anything
@@ -38,7 +39,7 @@ func (r *run) startRevert(ctx context.Context, tx *store.Tx, s *stepRow) error {
 		r.reverted(s, x, was)
 		return nil
 	}
-	if problem = cmp.Or(unknown, problem); problem != "" {
+	if problem != "" {
 		r.turn(s, fails, problem)
 		return nil
 	}
@@ -111,6 +112,9 @@ func (r *run) remake(s *stepRow, x *resourceRow, old snapshot, typ *operation.Ty
 	for _, id := range slices.Sorted(maps.Keys(r.cleanup)) { // a creation of the successor that failed
 		if c := r.cleanup[id]; x.PhysicalID == "" && c.LogicalID == x.LogicalID && c.Status == "" && c.PhysicalID != old.PhysicalID {
 			x.PhysicalID, x.Properties, x.Model = c.PhysicalID, c.Properties, c.Model
+			if len(x.Model.Get()) == 0 { // those that refer to it need its identifier, if it stays
+				x.Model = store.JSONOf(IdentifierModel(typ.Schema, x.PhysicalID))
+			}
 			delete(r.cleanup, id)
 		}
 	}

@@ -174,7 +174,7 @@ func TestSingletons(t *testing.T) {
 	body := func(name string, more ...string) *string {
 		return aws.String(things(append([]string{"A: {Type: 'Acme::Test::Remade', Properties: {Name: " + name + "}}"}, more...)...))
 	}
-	refers := "B: {Properties: {Note: !Ref A}}"
+	refers := "B: {Properties: {Note: !GetAtt A.Id}}"
 	for name, test := range map[string]struct {
 		script map[string][]behavior
 		more   []string // besides A and B, in the update
@@ -209,6 +209,12 @@ func TestSingletons(t *testing.T) {
 			script: map[string][]behavior{"CREATE C": {no}, "CREATE A": {{}, {}, no}}, more: []string{"C: {DependsOn: B}"}, status: types.StackStatusUpdateRollbackFailed,
 			then:  &cloudformation.ContinueUpdateRollbackInput{},
 			calls: "DELETE A, CREATE A, UPDATE B, CREATE C, DELETE A, CREATE A, CREATE A, UPDATE B",
+		},
+		"forced": { // B goes back to the identifier of what is there, although nothing has read it
+			script: map[string][]behavior{"CREATE C": {no}, "CREATE A": {{}, {}, {code: "InternalFailure", message: "no", keep: true}}, "DELETE A": {{}, {}, no}},
+			more:   []string{"C: {DependsOn: B}"}, status: types.StackStatusUpdateRollbackFailed,
+			then:  &cloudformation.ContinueUpdateRollbackInput{ForceRollback: aws.Bool(true)},
+			calls: "DELETE A, CREATE A, UPDATE B, CREATE C, DELETE A, CREATE A, DELETE A, UPDATE B",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
