@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,10 +17,27 @@ func (s Step) What() string {
 	if s.Replaces {
 		what = "create, to replace it"
 	}
-	if s.Failed {
+	switch {
+	case s.Hook != "":
+		what += ": refused by " + s.Hook
+	case s.Failed:
 		what += ": fails"
 	}
 	return what
+}
+
+// Target is what the hook saw, in words.
+func (v Verdict) Target() string { return cmp.Or(v.LogicalID, "the stack") }
+
+// What is whether the handler runs, in words.
+func (e Extension) What() string {
+	switch {
+	case e.Runs:
+		return "runs"
+	case e.Kind == "HOOK":
+		return "does not run: " + e.Reason
+	}
+	return "is simulated: " + e.Reason
 }
 
 // At is the step that fails, in words.
@@ -42,6 +60,14 @@ func Names(list []Lost) string {
 		out = append(out, l.LogicalID+" ("+l.PhysicalID+")")
 	}
 	return strings.Join(out, ", ")
+}
+
+// LostTitle says when resources are lost.
+func (r *Report) LostTitle() string {
+	if r.Succeeds() {
+		return "Lost for good if the update succeeds"
+	}
+	return "Lost for good"
 }
 
 // Near are the quotas of which most is used.
@@ -75,7 +101,19 @@ func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 	}
 	table("Steps", "STEP\tRESOURCE\tTYPE\tACTION", len(r.Steps), func(w io.Writer, i int) {
 		s := r.Steps[i]
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", i+1, clean(s.LogicalID), clean(s.Type), s.What())
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", i+1, clean(s.LogicalID), clean(s.Type), clean(s.What()))
+	})
+	table("Rollback", "STEP\tRESOURCE\tTYPE\tACTION", len(r.Rollback), func(w io.Writer, i int) {
+		s := r.Rollback[i]
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", i+1, clean(s.LogicalID), clean(s.Type), clean(s.What()))
+	})
+	table("What hooks say", "RESOURCE\tHOOK\tMODE\tMESSAGE", len(r.Verdicts), func(w io.Writer, i int) {
+		v := r.Verdicts[i]
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", clean(v.Target()), clean(v.Hook), v.Mode, clean(v.Message))
+	})
+	table("Hooks and handlers", "TYPE\tKIND\tIN THIS REHEARSAL", len(r.Extensions), func(w io.Writer, i int) {
+		e := r.Extensions[i]
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", clean(e.Name), strings.ToLower(e.Kind), clean(e.What()))
 	})
 	if len(r.Path) > 1 {
 		fmt.Fprintf(&b, "\nLongest path: %s\n", clean(strings.Join(r.Path, " → ")))
@@ -90,7 +128,10 @@ func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
 		}
 	}
 	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "\nLost for good if the update succeeds: %s\n", clean(Names(r.Lost)))
+		fmt.Fprintf(&b, "\n%s: %s\n", r.LostTitle(), clean(Names(r.Lost)))
+	}
+	if len(r.Left) > 0 {
+		fmt.Fprintf(&b, "\nLeft over: %s\n", clean(Names(r.Left)))
 	}
 	for _, c := range r.Conflicts {
 		fmt.Fprintf(&b, "\nIn use: %s (%s) exists already, so %s cannot be created\n", clean(c.Identifier), clean(c.Type), clean(c.LogicalID))
