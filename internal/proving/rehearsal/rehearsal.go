@@ -263,13 +263,15 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 			r.Changes = append(r.Changes, changeOf(of))
 		}
 	}
+	failed := false
 	for _, call := range base.calls {
 		step := Step{call.LogicalID, shownType(call.Type), call.Action, call.Action == "CREATE" && d.resources[call.LogicalID] != nil, call.Failed, call.Hook}
-		if call.Rollback {
+		if call.Rollback || failed && call.Action == "DELETE" { // what is new is deleted in the cleanup, which undoes nothing
 			r.Rollback = append(r.Rollback, step)
 		} else {
 			r.Steps = append(r.Steps, step)
 		}
+		failed = failed || call.Failed && call.Action != "DELETE"
 	}
 	r.Lost = lost(base.gone)
 	r.Path = c.longestPath(d, base)

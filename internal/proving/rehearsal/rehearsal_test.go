@@ -207,17 +207,22 @@ func (p *place) deploy(account, stack, body string, update bool) types.StackStat
 		if after, err = remote.LastStackEvent(p.t.Context(), stack); err != nil {
 			p.t.Fatal(err)
 		}
-		_, err = client.UpdateStack(p.t.Context(), &cloudformation.UpdateStackInput{StackName: &stack, TemplateBody: &body, Parameters: parameters, Capabilities: capabilities})
+		_, err = client.UpdateStack(p.t.Context(), &cloudformation.UpdateStackInput{StackName: &stack, TemplateBody: &body, Parameters: parameters, Capabilities: capabilities, DisableValidation: aws.Bool(true)})
 	} else {
-		_, err = client.CreateStack(p.t.Context(), &cloudformation.CreateStackInput{StackName: &stack, TemplateBody: &body, Parameters: parameters, Capabilities: capabilities})
+		_, err = client.CreateStack(p.t.Context(), &cloudformation.CreateStackInput{StackName: &stack, TemplateBody: &body, Parameters: parameters, Capabilities: capabilities, DisableValidation: aws.Bool(true)})
 	}
 	if err != nil {
 		p.t.Fatalf("%s: %v", stack, err)
 	}
-	found, err := remote.FollowStack(p.t.Context(), stack, after, func(*types.Stack, []types.StackEvent) error { return nil })
+	var events []types.StackEvent
+	found, err := remote.FollowStack(p.t.Context(), stack, after, func(_ *types.Stack, more []types.StackEvent) error {
+		events = append(events, more...)
+		return nil
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.t.Logf("%s: %s: %s", stack, found.StackStatus, firstFailure(events, ""))
 	return found.StackStatus
 }
 
@@ -297,6 +302,9 @@ var stacks = []struct{ name, before, after string }{
 // children are the templates of nested stacks, by the names that the stacks have for their addresses.
 var children = map[string]string{
 	"@one@":    `"C": ` + of(param, "1"),
+	"@busy@":   `"C": ` + of(param, "1") + `, "L": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "/busy"}}`,
+	"@broken@": `"C": {"Fn::Transform": {"Name": "Mine"}}`,
+	"@spam@":   `"C": ` + of(param, "spam"),
 	"@two@":    `"C": ` + of(param, "2") + `, "D": ` + of(queue, "1"),
 	"@more@":   `"C": ` + of(fixed, "1") + `, "E": {"Type": "Acme::Re::Make", "DependsOn": "C", "Properties": {"Fixed": "1"}}`,
 	"@less@":   `"C": ` + of(fixed, "2") + `, "E": {"Type": "Acme::Re::Make", "DependsOn": "C", "Properties": {"Fixed": "2"}}`,
