@@ -18,6 +18,7 @@ type deployOptions struct {
 	stackName, paramsFile, role, bucket  string
 	onFailure, policy, policyOut         string
 	parameters, tags                     []string
+	extensions, recordings               []string // of a rehearsal
 	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
@@ -49,6 +50,7 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
 	flags.BoolVar(&o.rehearse, "rehearse", false, "only show what the update will do, also if a step fails")
+	o.extensionFlags(flags)
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
 	cmd.MarkFlagsMutuallyExclusive("plan", "rehearse", "yes")

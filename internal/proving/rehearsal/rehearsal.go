@@ -169,9 +169,7 @@ func (c *Config) run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	if c.tape, err = joined(c.Recordings); err != nil {
-		return nil, err
-	}
+	c.tape = joined(c.Recordings)
 	c.aside = map[string]string{}
 	c.checkExtensions()
 	for {
