@@ -196,6 +196,8 @@ func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) er
 	switch {
 	case !opts.rehearse && len(opts.extensions)+len(opts.recordings) > 0:
 		return usagef("options --extension and --replay-http: require --rehearse")
+	case len(opts.seen) > 0 && opts.policyOut == "":
+		return usagef("option --recording: requires --policy-out")
 	case opts.rehearse:
 		return c.rehearse(ctx, &rehearseOptions{deployOptions: *opts, maxRuns: defaultRuns, limit: defaultRehearsal}, d)
 	}

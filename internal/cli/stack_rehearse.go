@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
-	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/proving/httptape"
 	"github.com/formwork-dev/formwork/internal/proving/rehearsal"
@@ -179,7 +177,7 @@ func (o *deployOptions) extensionFlags(flags *pflag.FlagSet) {
 }
 
 // rehearsedExtensions packages the projects of --extension, and reads packages and recordings.
-func (c *app) rehearsedExtensions(ctx context.Context, o *deployOptions) (extensions []*submit.Request, recordings [][]byte, err error) {
+func (c *app) rehearsedExtensions(ctx context.Context, o *deployOptions) (extensions []*submit.Request, recordings []*httptape.Tape, err error) {
 	for _, path := range o.extensions {
 		info, err := os.Stat(c.path(path))
 		if err != nil {
@@ -201,14 +199,11 @@ func (c *app) rehearsedExtensions(ctx context.Context, o *deployOptions) (extens
 		extensions = append(extensions, request)
 	}
 	for _, name := range o.recordings {
-		data, err := document.ReadFile(c.path(name), httptape.MaxTape)
+		tape, err := c.readRecording(name)
 		if err != nil {
-			return nil, nil, missingFile(err, name, "run cfn test --record "+name+" to create it")
+			return nil, nil, err
 		}
-		if _, err := httptape.Read(bytes.NewReader(data)); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		recordings = append(recordings, data)
+		recordings = append(recordings, tape)
 	}
 	return extensions, recordings, nil
 }

@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -223,14 +222,11 @@ func (r *run) confine(server *local.ServerConfig) error {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(proxies, strings.ToUpper(name))
 	})
-	if r.config.tape == nil {
+	if len(r.config.Recordings) == 0 {
 		return nil
 	}
-	tape, err := httptape.Read(bytes.NewReader(r.config.tape))
-	if err != nil {
-		return err
-	}
-	r.proxy, err = httptape.Start(httptape.Config{Mode: httptape.Replay, Tape: tape, Environ: server.Environ, Dir: r.dir, Report: func(e httptape.Exchange) {
+	var err error
+	r.proxy, err = httptape.Start(httptape.Config{Mode: httptape.Replay, Tape: httptape.Join(r.config.Recordings...), Environ: server.Environ, Dir: r.dir, Report: func(e httptape.Exchange) {
 		if e.Unmatched {
 			r.world.missed.Store(&e.Name)
 		}
@@ -446,14 +442,3 @@ func (w *world) typeOf(path string) string {
 
 // masked hides the values that stand for secrets.
 func masked(text string) string { return madeUpSecrets.ReplaceAllString(text, "****") }
-
-// joined are recordings as one, nil without any.
-func joined(recordings [][]byte) (out []byte) {
-	for i, data := range recordings {
-		if i > 0 {
-			_, data, _ = bytes.Cut(data, []byte("\n"))
-		}
-		out = append(append(out, bytes.TrimRight(data, "\n")...), '\n')
-	}
-	return out
-}

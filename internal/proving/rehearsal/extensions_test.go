@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
 )
 
 // needHandlers skips a test where handlers do not run.
@@ -207,14 +208,14 @@ func TestOffline(t *testing.T) {
 	for i, test := range []struct {
 		name, before, after string
 		extensions          []*submit.Request
-		recordings          [][]byte
+		recordings          []string
 		runs                bool
 		status, reason      string
 	}{
 		{"no recording", before, `{"Resources": {"A": ` + boxOf("a", "remote") + `}}`, []*submit.Request{box}, nil, false, "UPDATE_COMPLETE", "its handler failed in UPDATE of A: NetworkFailure: "},
-		{"a recording", before, `{"Resources": {"A": ` + boxOf("a", "remote") + `}}`, []*submit.Request{box}, [][]byte{[]byte(recording)}, true, "UPDATE_COMPLETE", ""},
+		{"a recording", before, `{"Resources": {"A": ` + boxOf("a", "remote") + `}}`, []*submit.Request{box}, []string{recording}, true, "UPDATE_COMPLETE", ""},
 		{
-			"another recording", before, `{"Resources": {"A": ` + boxOf("a", "remote") + `}}`, []*submit.Request{box}, [][]byte{[]byte(`{"httptape":1}`)}, false, "UPDATE_COMPLETE",
+			"another recording", before, `{"Resources": {"A": ` + boxOf("a", "remote") + `}}`, []*submit.Request{box}, []string{`{"httptape":1}`, `{"httptape":1}`}, false, "UPDATE_COMPLETE",
 			"the recording has no answer to GET http://sizes.example.com/size, which its handler calls in UPDATE of A",
 		},
 		{"unknown here", `{"Resources": {"A": ` + boxOf("z", "small") + `}}`, `{"Resources": {"A": ` + boxOf("z", "huge") + `}}`, []*submit.Request{box}, nil, false, "UPDATE_COMPLETE", "its handler does not know A: "},
@@ -226,7 +227,16 @@ func TestOffline(t *testing.T) {
 			if status := p.deploy(account(i), "s", test.before, false); status != types.StackStatusCreateComplete {
 				t.Fatal(status)
 			}
-			r := p.rehearse(account(i), "s", test.after, func(c *Config) { c.Extensions, c.Recordings = test.extensions, test.recordings })
+			r := p.rehearse(account(i), "s", test.after, func(c *Config) {
+				c.Extensions = test.extensions
+				for _, text := range test.recordings {
+					tape, err := httptape.Read(strings.NewReader(text))
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.Recordings = append(c.Recordings, tape)
+				}
+			})
 			if r.Status != test.status || len(r.Extensions) != 1 || r.Extensions[0].Runs != test.runs || !strings.HasPrefix(r.Extensions[0].Reason, test.reason) {
 				t.Errorf("%+v", r)
 			}

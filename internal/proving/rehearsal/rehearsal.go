@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -38,7 +39,7 @@ type Config struct {
 	Tags       []types.Tag       // nil keeps those of the stack
 
 	Extensions []*submit.Request // hooks and resource types whose handlers run
-	Recordings [][]byte          // of the network calls of handlers, as cfn test --record makes them
+	Recordings []*httptape.Tape  // of the network calls of handlers
 
 	Base     local.Config // of the local CloudFormations
 	Getenv   func(string) string
@@ -50,7 +51,6 @@ type Config struct {
 	Progress func(done, total int) // may be nil
 
 	next   *source
-	tape   []byte            // the recordings, nil for none
 	aside  map[string]string // why extensions and hooks do not run, by name
 	stacks int               // nested ones of the next template
 }
@@ -169,7 +169,6 @@ func (c *Config) run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	c.tape = joined(c.Recordings)
 	c.aside = map[string]string{}
 	c.checkExtensions()
 	for {
