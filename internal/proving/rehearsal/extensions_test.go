@@ -219,6 +219,8 @@ func TestOffline(t *testing.T) {
 			"the recording has no answer to GET http://sizes.example.com/size, which its handler calls in UPDATE of A",
 		},
 		{"unknown here", `{"Resources": {"A": ` + boxOf("z", "small") + `}}`, `{"Resources": {"A": ` + boxOf("z", "huge") + `}}`, []*submit.Request{box}, nil, false, "UPDATE_COMPLETE", "its handler does not know A: "},
+		{"no start", before, `{"Resources": {"A": ` + boxOf("a", "huge") + `}}`, []*submit.Request{pack(t, schema.Resource, boxSchema, "raise SystemExit(1)")}, nil, false, "UPDATE_COMPLETE", "it could not be registered: "},
+		{"unused", `{"Resources": {"P": ` + of(param, "1") + `}}`, `{"Resources": {"P": ` + of(param, "2") + `}}`, []*submit.Request{box}, nil, false, "UPDATE_COMPLETE", unused},
 		{"a crash", before, `{"Resources": {"A": ` + boxOf("a", "small") + `, "P": ` + of(param, "crash") + `}}`, []*submit.Request{spam}, nil, false, "UPDATE_COMPLETE", "its handler failed: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -253,6 +255,27 @@ func TestOffline(t *testing.T) {
 	if !r.Succeeds() || len(r.Extensions) != 1 || r.Extensions[0].Runs || r.Extensions[0].Reason != "its handler is not here: pass its project or package with --extension" {
 		t.Errorf("%+v", r)
 	}
+	// A hook on the change set or the stack refuses all of it.
+	for i, target := range []string{"CHANGE_SET", "STACK"} {
+		whole := pack(t, schema.Hook, strings.ReplaceAll(hookSchema, "AWS::SSM::Parameter", target), `
+def answer(event):
+    return {"hookStatus": "FAILED", "errorCode": "NonCompliant", "message": "not today", "clientRequestToken": event.get("clientRequestToken")}
+`)
+		r := p.rehearse(account(9), "s", after, func(c *Config) { c.Extensions = []*submit.Request{whole} })
+		if r.Succeeds() || r.Status != []string{"", "UPDATE_ROLLBACK_COMPLETE"}[i] || !strings.Contains(r.Reason, "Acme::No::Spam") || len(r.Verdicts) != 1 || r.Verdicts[0].Message != "not today" {
+			t.Errorf("%s: %+v", target, r)
+		}
+	}
+	// Hooks that cannot be listed are not run, which is said.
+	p.mu.Lock()
+	p.denied = "ListTypes"
+	p.mu.Unlock()
+	if r := p.rehearse(account(9), "s", after, nil); !slices.Contains(r.Unknown, "the hooks of the account could not be listed, so they are not run: AccessDenied") {
+		t.Errorf("%+v", r)
+	}
+	p.mu.Lock()
+	p.denied = ""
+	p.mu.Unlock()
 	// Without a sandbox, nothing of the user runs.
 	defer sandbox.Forbid("a test")()
 	r = p.rehearse(account(9), "s", after, func(c *Config) { c.Extensions = []*submit.Request{spam} })

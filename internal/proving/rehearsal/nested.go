@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -161,21 +162,19 @@ func reasonOf(err error) string {
 // nextNested reads the templates that the nested stacks of the next template have. One that cannot be read is one step, before and after
 // the update.
 func (c *Config) nextNested(ctx context.Context, d *deployed, before, after *source, path string, depth int) error {
-	if len(after.nested) > 0 {
-		scope, err := c.scope(d, after, path)
+	scope, wrong := c.scope(d, after, path)
+	for id := range after.nested {
+		child, err := (*source)(nil), wrong
+		if wrong == nil {
+			child, err = c.nextTemplate(ctx, scope, after, before, id, join(path, id), depth)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			return nil //nolint:nilerr // the update is refused, with what is wrong
+			d.remark("the template of the nested stack %s could not be read, so it is one step: %s", join(path, id), reasonOf(err))
 		}
-		for id := range after.nested {
-			child, err := c.nextTemplate(ctx, scope, after, before, id, join(path, id), depth)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				d.remark("the template of the nested stack %s could not be read, so it is one step: %s", join(path, id), reasonOf(err))
-			}
-			after.nested[id] = child
-		}
+		after.nested[id] = child
 	}
 	// A stack is looked into on both sides, or on none.
 	for id := range after.nested {
@@ -213,7 +212,7 @@ func (c *Config) nextTemplate(ctx context.Context, scope *template.Scope, of, be
 	value, err := scope.Evaluate(r.Properties.Get("TemplateURL"), template.NoReferences{})
 	url, ok := value.(string)
 	if err != nil || !ok || template.HasUnknown(value) {
-		return nil, fmt.Errorf("its TemplateURL depends on other resources")
+		return nil, errors.New("its TemplateURL depends on other resources")
 	}
 	body, err := c.Remote.Object(ctx, url, template.MaxBytes)
 	if err != nil {

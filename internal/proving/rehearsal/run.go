@@ -25,8 +25,11 @@ import (
 	"github.com/formwork-dev/formwork/local"
 )
 
-// settleLimit bounds one operation on a stack, in real time.
-const settleLimit = time.Minute
+// settleLimit bounds one operation on a stack, in real time; handledLimit one that calls handlers.
+const (
+	settleLimit  = time.Minute
+	handledLimit = 10 * time.Minute
+)
 
 // A run is one update in a local CloudFormation of its own.
 type run struct {
@@ -252,7 +255,11 @@ func (r *run) offer(ctx context.Context, s *source) (body, url *string, err erro
 
 // follow waits until an operation on a stack has ended.
 func (r *run) follow(ctx context.Context, name, after string) (*types.Stack, []types.StackEvent, error) {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	limit := settleLimit
+	if len(r.config.Extensions) > 0 {
+		limit = handledLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var events []types.StackEvent
 	stack, err := r.remote.FollowStack(ctx, name, after, func(_ *types.Stack, more []types.StackEvent) error {
@@ -260,7 +267,7 @@ func (r *run) follow(ctx context.Context, name, after string) (*types.Stack, []t
 		return nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the operation has not ended after %s", settleLimit)
+		err = fmt.Errorf("the operation has not ended after %s", limit)
 	}
 	return stack, events, err
 }
