@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -68,9 +71,9 @@ def answer(event):
         return {"status": "FAILED", "errorCode": "NotFound", "message": name + " does not exist"}
     if model.get("Size") == "huge":
         return {"status": "FAILED", "errorCode": "InvalidRequest", "message": "huge is too large"}
-    if model.get("Size") == "remote":
+    if model.get("Size", "") == "remote" or model.get("Size", "").startswith("http:"):
         try:
-            reply = urllib.request.urlopen("http://sizes.example.com/size", timeout=5).read().decode()
+            reply = urllib.request.urlopen(model["Size"].replace("remote", "http://sizes.example.com/size"), timeout=5).read().decode()
         except Exception as err:
             return {"status": "FAILED", "errorCode": "NetworkFailure", "message": str(err)[:100]}
         model["Found"] = reply
@@ -179,7 +182,7 @@ func TestExtensions(t *testing.T) {
 				t.Fatalf("%+v", report)
 			}
 			for _, e := range report.Extensions {
-				if !e.Runs {
+				if !e.Runs && e.Reason != unused {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -247,12 +250,22 @@ func TestOffline(t *testing.T) {
 			}
 		})
 	}
+	// Neither a service of this machine nor the proxy of the user is reached.
+	var reached atomic.Int64
+	machine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer machine.Close()
+	r := p.rehearse(account(1), "s", `{"Resources": {"A": `+boxOf("a", machine.URL)+`, "B": `+boxOf("b", "remote")+`}}`, func(c *Config) {
+		c.Extensions, c.Base.Environ = []*submit.Request{box}, append(c.Base.Environ, "HTTP_PROXY="+machine.URL, "http_proxy="+machine.URL)
+	})
+	if reached.Load() > 0 || r.Extensions[0].Runs || !r.Succeeds() {
+		t.Errorf("%d requests: %+v", reached.Load(), r)
+	}
 	// The handlers of the account's hooks are elsewhere.
 	p.register(account(9), spam)
 	p.deploy(account(9), "s", `{"Resources": {"A": `+of(param, "1")+`}}`, false)
 	after := `{"Resources": {"A": ` + of(param, "spam") + `}}`
-	r := p.rehearse(account(9), "s", after, nil)
-	if !r.Succeeds() || len(r.Extensions) != 1 || r.Extensions[0].Runs || r.Extensions[0].Reason != "its handler is not here: pass its project or package with --extension" {
+	r = p.rehearse(account(9), "s", after, nil)
+	if !r.Succeeds() || len(r.Extensions) != 1 || r.Extensions[0].Runs || r.Extensions[0].Reason != "its handler is not known: pass its project or package with --extension" {
 		t.Errorf("%+v", r)
 	}
 	// A hook on the change set or the stack refuses all of it.

@@ -104,7 +104,7 @@ func (d *deployed) readHook(ctx context.Context, config *Config, summary types.T
 	}
 	h.mode = settings.Mode()
 	if !slices.ContainsFunc(config.Extensions, func(q *submit.Request) bool { return q.TypeName == h.name && q.Kind == schema.Hook }) {
-		config.setAside(h.name, "its handler is not here: pass its project or package with --extension")
+		config.setAside(h.name, "its handler is not known: pass its project or package with --extension")
 	}
 	return h, nil
 }
