@@ -214,7 +214,6 @@ func decode(text string, into *map[string]any) error {
 
 // readType reads the schema of a type. A type without one gets a schema that accepts what the templates have.
 func (d *deployed) readType(ctx context.Context, config *Config, typeName string) error {
-	own := config.extension(typeName, schema.Resource)
 	out, err := config.Remote.Describe(ctx, &submit.Reference{Name: typeName, Kind: types.RegistryTypeResource}, "")
 	var unknown *types.TypeNotFoundException
 	if err != nil && !errors.As(err, &unknown) {
@@ -224,12 +223,12 @@ func (d *deployed) readType(ctx context.Context, config *Config, typeName string
 	if err == nil {
 		text = aws.ToString(out.Schema)
 	}
-	if own != nil {
-		d.settings[typeName], err = typeConfiguration(ctx, config, types.ThirdPartyTypeResource, typeName)
-		if err != nil {
-			return err
+	if own := config.extension(typeName, schema.Resource); own != nil {
+		if d.settings[typeName], err = typeConfiguration(ctx, config, types.ThirdPartyTypeResource, typeName); err != nil {
+			config.setAside(typeName, "its configuration could not be read: "+reasonOf(err))
+		} else {
+			text = string(own.Schema.Root.AppendJSON(nil))
 		}
-		text = string(own.Schema.Root.AppendJSON(nil))
 	}
 	s, _ := schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource})
 	if s == nil || text == "" || s.TypeName.Value == "" || len(s.PrimaryIdentifier) == 0 || len(s.Properties()) == 0 {

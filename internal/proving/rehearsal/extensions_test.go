@@ -286,6 +286,14 @@ def answer(event):
 	if r := p.rehearse(account(9), "s", after, nil); !slices.Contains(r.Unknown, "the hooks of the account could not be listed, so they are not run: AccessDenied") {
 		t.Errorf("%+v", r)
 	}
+	// So is a type whose configuration cannot be read.
+	p.mu.Lock()
+	p.denied = "BatchDescribeTypeConfigurations"
+	p.mu.Unlock()
+	r = p.rehearse(account(1), "s", `{"Resources": {"A": `+boxOf("a", "huge")+`}}`, func(c *Config) { c.Extensions = []*submit.Request{box} })
+	if !r.Succeeds() || r.Extensions[0].Runs || r.Extensions[0].Reason != "its configuration could not be read: AccessDenied" {
+		t.Errorf("%+v", r)
+	}
 	p.mu.Lock()
 	p.denied = ""
 	p.mu.Unlock()
@@ -313,6 +321,8 @@ func TestManagedHooks(t *testing.T) {
 	hooks := `{"Resources": {
 		"G": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {` + fmt.Sprintf(managed, "Guard", "FAIL") + `, "RuleLocation": {"Uri": "` + uri + `"}}},
 		"W": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {` + fmt.Sprintf(managed, "Warning", "WARN") + `, "RuleLocation": {"Uri": "` + uri + `"}}},
+		"Off": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {` + strings.Replace(fmt.Sprintf(managed, "Off", "FAIL"), "ENABLED", "DISABLED", 1) + `, "RuleLocation": {"Uri": "` + uri + `"}}},
+		"None": {"Type": "AWS::CloudFormation::GuardHook", "Properties": {` + fmt.Sprintf(managed, "None", "FAIL") + `, "RuleLocation": {"Uri": "s3://none/none"}, "TargetFilters": {"TargetNames": ["AWS::SQS::Queue"], "Actions": ["CREATE"]}}},
 		"L": {"Type": "AWS::CloudFormation::LambdaHook", "Properties": {` + fmt.Sprintf(managed, "Lambda", "FAIL") + `, "LambdaFunction": "none", "TargetFilters": {"TargetNames": ["AWS::SQS::Queue"], "Actions": ["CREATE"]}}}}}`
 	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`}}`, false)
 	if status := p.deploy(account, "hooks", hooks, false); status != types.StackStatusCreateComplete {
@@ -323,7 +333,7 @@ func TestManagedHooks(t *testing.T) {
 	for _, e := range r.Extensions {
 		runs = append(runs, fmt.Sprint(e.Name, " ", e.Runs))
 	}
-	if want := []string{"Private::Guard::Spam true", "Private::Lambda::Spam false", "Private::Warning::Spam true"}; !slices.Equal(runs, want) {
+	if want := []string{"Private::Guard::Spam true", "Private::Lambda::Spam false", "Private::None::Spam false", "Private::Warning::Spam true"}; !slices.Equal(runs, want) {
 		t.Errorf("%q, want %q", runs, want)
 	}
 	if r.Status != "UPDATE_ROLLBACK_COMPLETE" || len(r.Verdicts) != 2 || r.Reason != "A: the hook Private::Guard::Spam refuses it" {

@@ -52,7 +52,9 @@ func (d *deployed) readHooks(ctx context.Context, config *Config) error {
 				return ctx.Err()
 			case err != nil:
 				d.remark("the hooks of the account could not be listed, so they are not run: %s", reasonOf(err))
-			case len(found) < maxHooks:
+			case len(found) == maxHooks && found[aws.ToString(summary.TypeName)].TypeName == nil:
+				d.remark("there are more than %d hooks; the others are not run", maxHooks)
+			default:
 				found[aws.ToString(summary.TypeName)] = summary
 			}
 			if err != nil {
@@ -86,20 +88,23 @@ const everywhere = `{"CloudFormationConfiguration":{"HookConfiguration":{"HookIn
 // readHook reads a hook of the account. The result is nil for one that is off.
 func (d *deployed) readHook(ctx context.Context, config *Config, summary types.TypeSummary) (*hooked, error) {
 	h := &hooked{name: aws.ToString(summary.TypeName)}
-	switch aws.ToString(summary.OriginalTypeName) {
-	case hook.GuardHook:
-		return h, d.readGuard(ctx, config, h, aws.ToString(summary.TypeArn))
-	case hook.LambdaHook:
-		config.setAside(h.name, "it is a Lambda Hook, whose function is not called")
-		return h, nil
+	if kind := managedTypes[aws.ToString(summary.OriginalTypeName)]; kind != "" {
+		return d.readManaged(ctx, config, h, kind, aws.ToString(summary.TypeArn))
 	}
 	var err error
 	if h.configuration, err = typeConfiguration(ctx, config, types.ThirdPartyTypeHook, h.name); err != nil {
 		config.setAside(h.name, "its configuration could not be read: "+reasonOf(err))
 		return h, ctx.Err()
 	}
-	settings, _, err := hook.ParseSettings([]byte(cmp.Or(h.configuration, "{}")))
-	if err != nil || h.configuration == "" || !settings.Enabled() {
+	if h.configuration == "" {
+		return nil, nil // which is off
+	}
+	settings, _, err := hook.ParseSettings([]byte(h.configuration))
+	switch {
+	case err != nil:
+		config.setAside(h.name, "its configuration could not be read")
+		return h, nil
+	case !settings.Enabled():
 		return nil, nil
 	}
 	h.mode = settings.Mode()
@@ -109,28 +114,37 @@ func (d *deployed) readHook(ctx context.Context, config *Config, summary types.T
 	return h, nil
 }
 
-// readGuard reads the properties and rules of a Guard Hook.
-func (d *deployed) readGuard(ctx context.Context, config *Config, h *hooked, arn string) error {
-	out, err := config.Remote.Resource(ctx, "AWS::CloudFormation::GuardHook", arn)
+// managedTypes are the types of Guard Hooks and Lambda Hooks as resources, by the public names of these hooks.
+var managedTypes = map[string]string{hook.GuardHook: guardType, hook.LambdaHook: "AWS::CloudFormation::LambdaHook"}
+
+// readManaged reads a Guard Hook, with its rules, or a Lambda Hook. The result is nil for one that is off.
+func (d *deployed) readManaged(ctx context.Context, config *Config, h *hooked, kind, arn string) (*hooked, error) {
+	out, err := config.Remote.Resource(ctx, kind, arn)
 	if err == nil {
 		err = decode(aws.ToString(out.Properties), &h.properties)
 	}
-	if err == nil {
-		location, _ := h.properties["RuleLocation"].(map[string]any)
-		uri, _ := location["Uri"].(string)
-		h.rules, err = config.Remote.Object(ctx, uri, maxGuardRules)
-	}
-	if err != nil {
-		config.setAside(h.name, "its rules could not be read: "+reasonOf(err))
-		return ctx.Err()
+	switch {
+	case err != nil:
+		config.setAside(h.name, "it could not be read: "+reasonOf(err))
+		return h, ctx.Err()
+	case h.properties["HookStatus"] == "DISABLED":
+		return nil, nil
+	case kind != guardType:
+		config.setAside(h.name, "it is a Lambda Hook, whose function is not called")
+		return h, nil
 	}
 	if options, _ := h.properties["Options"].(map[string]any); options["InputParams"] != nil {
 		config.setAside(h.name, "it has parameters in S3, which are not read")
 	}
+	location, _ := h.properties["RuleLocation"].(map[string]any)
+	uri, _ := location["Uri"].(string)
+	if h.rules, err = config.Remote.Object(ctx, uri, maxGuardRules); err != nil {
+		config.setAside(h.name, "its rules could not be read: "+reasonOf(err))
+	}
 	h.mode = types.HookFailureMode(fmt.Sprint(h.properties["FailureMode"]))
 	delete(h.properties, "HookArn")
 	delete(h.properties, "LogBucket")
-	return nil
+	return h, ctx.Err()
 }
 
 // guardType is the type of Guard Hooks as resources.

@@ -73,3 +73,13 @@ func TestNested(t *testing.T) {
 		}
 	}
 }
+
+// TestNestedBounds: templates that are nested in themselves end.
+func TestNestedBounds(t *testing.T) {
+	for _, test := range []struct{ stacks, depth int }{{0, maxDepth}, {maxStacks, 0}} {
+		c := &Config{stacks: test.stacks}
+		if _, err := c.nextTemplate(t.Context(), nil, nil, nil, "Net", "Net", test.depth); err == nil || !strings.Contains(err.Error(), "more than 100 nested stacks, or they are nested more than 8 times") {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}

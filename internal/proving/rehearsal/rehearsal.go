@@ -252,7 +252,7 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	}
 	r.Pending, r.Status, r.Reason = true, string(base.status), ""
 	if !succeeded(base.status) {
-		r.Reason = c.reason(base)
+		r.Reason = failureReason(base)
 		r.Left = lost(base.left)
 	}
 	for _, change := range base.changes {
@@ -274,8 +274,8 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	r.Path = c.longestPath(d, base)
 }
 
-// reason is why an update fails: within a nested stack, the first failure there.
-func (c *Config) reason(out *outcome) string {
+// failureReason is why an update fails: within a nested stack, the first failure there.
+func failureReason(out *outcome) string {
 	for _, call := range out.calls {
 		switch {
 		case !call.Failed || call.Rollback || call.Type == stackType:
