@@ -159,7 +159,7 @@ func TestExtensions(t *testing.T) {
 		name, before, after string
 		status, reason      string
 	}{
-		{"hook-passes", `"A": ` + of(param, "1"), `"A": ` + of(param, "2") + `, "B": ` + of(param, "3"), "UPDATE_COMPLETE", ""},
+		{"hook-passes", `"A": ` + of(param, "1"), `"A": ` + of(param, "2") + `, "B": {"Type": "AWS::SSM::Parameter", "DependsOn": "A", "Properties": {"Type": "String", "Value": "3"}}`, "UPDATE_COMPLETE", ""},
 		{"hook-refuses", `"A": ` + of(param, "1"), `"A": ` + of(param, "2") + `, "B": {"Type": "AWS::SSM::Parameter", "DependsOn": "A", "Properties": {"Type": "String", "Value": "spam"}}`, "UPDATE_ROLLBACK_COMPLETE", "B: the hook Acme::No::Spam refuses it"},
 		{"hook-in-nested", `"Net": ` + of(nested, "@one@"), `"Net": ` + of(nested, "@spam@"), "UPDATE_ROLLBACK_COMPLETE", "Net.C: the hook Acme::No::Spam refuses it"},
 		{"handler-updates", `"A": ` + boxOf("a", "small"), `"A": ` + boxOf("a", "medium") + `, "B": {"Type": "Acme::Own::Box", "DependsOn": "A", "Properties": {"Name": "box-b"}}`, "UPDATE_COMPLETE", ""},
