@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/term"
+
+	"github.com/formwork-dev/formwork/internal/foundation/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
@@ -68,6 +71,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TERM", "dumb")
 			env.Setenv("CFN", filepath.Join(strings.Split(env.Getenv("PATH"), string(filepath.ListSeparator))[0], "cfn"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			return sandbox.Check() == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode,

@@ -62,7 +62,7 @@ the update is refused, and stay if it fails later.
 all. It is for the caller, or for the role of the stack if it has one. See "cfn stack permissions".
 
 --rehearse shows what the update of a stack would do, also if a step fails, and deploys nothing. See
-"cfn stack rehearse".
+"cfn stack rehearse", which also describes --extension and --replay-http.
 
 Ctrl-C stops the wait, not the deployment; "cfn stack cancel" rolls an update back. If the deployment fails, cfn prints the root cause: the
 resource, the message and log of its handler, and the line of the template.
@@ -193,7 +193,12 @@ func (c *app) openDeployment(ctx context.Context, opts *deployOptions, d *deploy
 }
 
 func (c *app) deploy(ctx context.Context, opts *deployOptions, d *deployment) error {
-	if opts.rehearse {
+	switch {
+	case !opts.rehearse && len(opts.extensions)+len(opts.recordings) > 0:
+		return usagef("options --extension and --replay-http: require --rehearse")
+	case len(opts.seen) > 0 && opts.policyOut == "":
+		return usagef("option --recording: requires --policy-out")
+	case opts.rehearse:
 		return c.rehearse(ctx, &rehearseOptions{deployOptions: *opts, maxRuns: defaultRuns, limit: defaultRehearsal}, d)
 	}
 	if err := c.openDeployment(ctx, opts, d); err != nil {

@@ -18,6 +18,8 @@ type deployOptions struct {
 	stackName, paramsFile, role, bucket  string
 	onFailure, policy, policyOut         string
 	parameters, tags                     []string
+	extensions, recordings               []string // of a rehearsal
+	seen                                 []string // recordings for the policy
 	capabilities                         capabilities
 	disableRollback, noWait, plan, yes   bool
 	express, revertDrift, importExisting bool
@@ -44,11 +46,13 @@ func (o *deployOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.noValidation, "no-validation", false, "do not check properties and names before the deployment")
 	flags.StringVar(&o.policy, "policy", "", "set the stack policy in the JSON `FILE`")
 	flags.StringVar(&o.policyOut, "policy-out", "", "write the IAM policy that the changes need to the JSON `FILE`")
+	flags.StringArrayVar(&o.seen, "recording", nil, "add the actions that handlers called in the recording `FILE` of cfn test to the policy (may be repeated)")
 	flags.Var(&o.protect, "protect", "turn termination protection on; --protect=false turns it off")
 	flags.Lookup("protect").NoOptDefVal = "true"
 	flags.BoolVar(&o.enforce, "enforce-context", false, "fail if the update changes what the metadata of the deployed template says must never change")
 	flags.BoolVar(&o.plan, "plan", false, "only show the changes")
 	flags.BoolVar(&o.rehearse, "rehearse", false, "only show what the update will do, also if a step fails")
+	o.extensionFlags(flags)
 	flags.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&o.noWait, "no-wait", false, "do not wait for the deployment to finish")
 	cmd.MarkFlagsMutuallyExclusive("plan", "rehearse", "yes")

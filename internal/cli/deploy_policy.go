@@ -30,6 +30,10 @@ func (c *app) writeDeployPolicy(ctx context.Context, opts *deployOptions, d *dep
 		Place: place, RoleARN: opts.role, Tags: len(d.tags) > 0, Calls: deployCalls[permissions.Create], Upload: templateURL,
 		Types: typesOf(func(typeName string) (*schema.Schema, error) { return v.schemaOf(ctx, typeName), ctx.Err() }),
 	}
+	var err error
+	if in.Seen, err = c.readSeen(opts.seen); err != nil {
+		return err
+	}
 	if d.existing != nil {
 		in.Calls = deployCalls[permissions.Update]
 		in.RoleARN = cmp.Or(opts.role, aws.ToString(d.existing.RoleARN))

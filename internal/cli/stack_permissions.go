@@ -28,7 +28,7 @@ type permissionOptions struct {
 	check                             checkOptions // parameters, schemas, registry, the deployed stack as against
 	action, stackName, role, identity string
 	policyOut, account                string
-	compare                           []string
+	compare, recordings               []string
 }
 
 func newStackPermissions(c *app, remote *remoteOptions) *cobra.Command {
@@ -49,6 +49,9 @@ the permissions of types without a schema, is listed at the end.
 permissions of the role from those of the caller. A type with an execution role is listed by itself;
 --for TYPE selects it.
 
+--recording FILE adds the actions that the handlers of a type called while "cfn test --record FILE" recorded
+them, and lists what the schema does not declare.
+
 --policy-out FILE writes a policy document, or several if one would be longer than a managed policy:
 policy.json, policy-2.json. --against FILE compares the permissions with a policy, a role of a template or
 the output of "aws iam get-role-policy"; pass it once for each file.
@@ -58,7 +61,8 @@ has errors; 2 for a usage error or if the service returned an error.`,
 		Example: `  cfn stack permissions app.yaml --schemas CloudformationSchema.zip
   cfn stack permissions app.yaml --action create --policy-out policy.json
   cfn stack permissions app.yaml --stack shop --registry --against deploy-role.yaml
-  cfn stack permissions app.yaml --for Acme::Shop::Order --format policy`,
+  cfn stack permissions app.yaml --for Acme::Shop::Order --format policy
+  cfn stack permissions app.yaml --for Acme::Shop::Order --recording tape.jsonl --against resource-role.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{command: cmd, message: "expected one TEMPLATE", hint: "pass the path of the template"}
@@ -94,6 +98,7 @@ has errors; 2 for a usage error or if the service returned an error.`,
 	flags.StringVar(&o.role, "role-arn", "", "the `ARN` of the role that CloudFormation assumes")
 	flags.StringVar(&o.identity, "for", "", "only what `caller, role or TYPE` needs")
 	flags.StringVar(&o.policyOut, "policy-out", "", "write the policy to the JSON `FILE`")
+	flags.StringArrayVar(&o.recordings, "recording", nil, "add the actions that handlers called in the recording `FILE` of cfn test (may be repeated)")
 	flags.StringArrayVar(&o.compare, "against", nil, "compare with the policies in the JSON or YAML `FILE` (may be repeated)")
 	cmd.MarkFlagsMutuallyExclusive("stack", "action")
 	cmd.MarkFlagsMutuallyExclusive("stack", "stack-name")
@@ -138,6 +143,9 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 		return template.Refused(err).Problems().Err()
 	}
 	in := permissions.Input{Place: place, Root: scope, RoleARN: o.role, Types: typesOf(schemas.schema)}
+	if in.Seen, err = c.readSeen(o.recordings); err != nil {
+		return err
+	}
 	if stack != nil {
 		in.Changes, err = stack.permissionChanges(scope, found.Parameters, supplied, schemas)
 		in.Calls = deployCalls[permissions.Update]
@@ -155,6 +163,19 @@ func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file s
 		needs.Remarks = append(needs.Remarks, permissions.Remark{Text: "cfn deploy uploads a template of this size: s3:PutObject and s3:GetObject on the objects of that bucket are needed, too"})
 	}
 	return c.showNeeds(needs, o, place)
+}
+
+// readSeen reads what handlers called in recordings.
+func (c *app) readSeen(names []string) (permissions.Seen, error) {
+	seen := permissions.Seen{}
+	for _, name := range names {
+		tape, err := c.readRecording(name)
+		if err != nil {
+			return nil, err
+		}
+		seen.Add(tape)
+	}
+	return seen, nil
 }
 
 // pseudoAt are the pseudo parameters of a stack, of which the number is not known.

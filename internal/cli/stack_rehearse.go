@@ -3,15 +3,20 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
 	"github.com/formwork-dev/formwork/internal/proving/rehearsal"
 	"github.com/formwork-dev/formwork/local"
 )
@@ -32,7 +37,12 @@ func newStackRehearse(c *app, remote *remoteOptions) *cobra.Command {
 real. cfn reads the stack on AWS or in cfn serve, and changes nothing there. It builds the same stack in
 local CloudFormations of its own, runs the update in one of them, and then again with a failure at each step:
 in which status the stack ends, where the rollback is stuck, what is left over and what is lost for good.
-No handler, function or service is called: new resources follow the schemas of their types.
+No function or service is called: new resources follow the schemas of their types.
+
+The Guard Hooks of the account run, and with --extension PATH the hook or the resource type in a project or a
+package: its handler runs in the sandbox, without a network. --replay-http FILE answers its network calls from
+a recording of "cfn test --record". What cannot run is listed: a type is simulated, a hook is left out.
+Nested stacks are looked into; what is in one is named NESTED.LOGICALID.
 
 Without TEMPLATE the deployed template is used, for new values of parameters. Transforms but
 AWS::LanguageExtensions are not run: pass the processed template.
@@ -44,7 +54,8 @@ cannot be read or the rehearsal was not done in time; 2 if the stack does not ex
 an error; 130 after Ctrl-C.`,
 		Example: `  cfn stack rehearse shop app.yaml
   cfn stack rehearse shop --parameter Size=5
-  cfn stack rehearse shop app.yaml --format html > rehearsal.html`,
+  cfn stack rehearse shop app.yaml --format html > rehearsal.html
+  cfn stack rehearse shop app.yaml --extension ../order --extension policy.zip`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
 				return &usageError{command: cmd, message: "expected STACK and at most one TEMPLATE", hint: "pass the name of the stack and the path of the template"}
@@ -62,6 +73,7 @@ an error; 130 after Ctrl-C.`,
 	flags.StringArrayVar(&o.parameters, "parameter", nil, "pass `KEY=VALUE` as the value of a parameter (may be repeated)")
 	flags.StringVar(&o.paramsFile, "params-file", "", "read parameters and tags from the JSON or YAML `FILE`")
 	flags.StringArrayVar(&o.tags, "tag", nil, "set the tag `KEY=VALUE` on the stack and its resources (may be repeated)")
+	o.extensionFlags(flags)
 	flags.IntVar(&o.parallel, "parallel", 0, "the `NUMBER` of runs at the same time (default: of processors)")
 	flags.IntVar(&o.maxRuns, "max-runs", defaultRuns, "the `NUMBER` of failures that are rehearsed at most")
 	flags.DurationVar(&o.limit, "timeout", defaultRehearsal, "the `TIME` after which the rehearsal is given up")
@@ -99,6 +111,9 @@ func (c *app) rehearseStack(ctx context.Context, o *rehearseOptions, args []stri
 
 // rehearse rehearses an update and prints the report.
 func (c *app) rehearse(ctx context.Context, o *rehearseOptions, d *deployment) (err error) {
+	if len(o.recordings) > 0 && len(o.extensions) == 0 {
+		return usagef("option --replay-http: requires --extension")
+	}
 	if d.remote, err = c.openRemote(ctx, &o.remoteOptions); err != nil {
 		return err
 	}
@@ -118,6 +133,9 @@ func (c *app) rehearse(ctx context.Context, o *rehearseOptions, d *deployment) (
 	}
 	if config.Parallel == 0 {
 		config.Parallel = runtime.NumCPU()
+	}
+	if config.Extensions, config.Recordings, err = c.rehearsedExtensions(ctx, &o.deployOptions); err != nil {
+		return err
 	}
 	for _, p := range d.parameters {
 		if !p.previous {
@@ -150,4 +168,42 @@ func (c *app) rehearse(ctx context.Context, o *rehearseOptions, d *deployment) (
 		return &exitError{exitPending, ""}
 	}
 	return nil
+}
+
+// extensionFlags defines the options for what runs in a rehearsal.
+func (o *deployOptions) extensionFlags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.extensions, "extension", nil, "run the handler of the hook or resource type in the project or package `PATH` in a rehearsal (may be repeated)")
+	flags.StringArrayVar(&o.recordings, "replay-http", nil, "answer the network calls of these handlers from the recording `FILE` (may be repeated)")
+}
+
+// rehearsedExtensions packages the projects of --extension, and reads packages and recordings.
+func (c *app) rehearsedExtensions(ctx context.Context, o *deployOptions) (extensions []*submit.Request, recordings []*httptape.Tape, err error) {
+	for _, path := range o.extensions {
+		info, err := os.Stat(c.path(path))
+		if err != nil {
+			return nil, nil, missingFile(err, path, "pass the folder of a project, or the zip that cfn package wrote")
+		}
+		project, archive := c.path(path), ""
+		if !info.IsDir() {
+			project, archive = "", path
+		}
+		request, err := c.suiteExtension(ctx, project, archive)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case request.Kind == schema.Module:
+			return nil, nil, usagef("option --extension: %s is a module, which has no handler", request.TypeName)
+		case slices.ContainsFunc(extensions, func(other *submit.Request) bool { return other.TypeName == request.TypeName }):
+			return nil, nil, usagef("option --extension: %s was passed twice", request.TypeName)
+		}
+		extensions = append(extensions, request)
+	}
+	for _, name := range o.recordings {
+		tape, err := c.readRecording(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		recordings = append(recordings, tape)
+	}
+	return extensions, recordings, nil
 }

@@ -474,7 +474,7 @@ func (c *app) runTests(ctx context.Context, opts *testOptions, p *project.Projec
 		if err := c.writeExamples(p, summary); err != nil {
 			return err
 		}
-		if err := c.closeTape(opts, config.Redactor); err != nil {
+		if err := c.closeTape(opts, config.Schema, config.Redactor); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/secret"
 	"github.com/formwork-dev/formwork/internal/proving/contract"
 	"github.com/formwork-dev/formwork/internal/proving/httptape"
+	"github.com/formwork-dev/formwork/internal/proving/permissions"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 	"github.com/formwork-dev/formwork/internal/running/lambda"
 )
@@ -94,17 +95,9 @@ func (c *app) prepareFaults(opts *testOptions, p *project.Project) error {
 
 // readTape reads the recording, and takes from it what makes handlers ask the same again.
 func (c *app) readTape(opts *testOptions, typeName string) error {
-	file, err := files.Open(c.path(opts.replayHTTP))
-	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(fmt.Errorf("the recording %s does not exist", opts.replayHTTP), "run cfn test --record %s to create it", opts.replayHTTP)
-	}
+	tape, err := c.readRecording(opts.replayHTTP)
 	if err != nil {
-		return fmt.Errorf("read the recording: %w", err)
-	}
-	defer file.Close()
-	tape, err := httptape.Read(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", opts.replayHTTP, err)
+		return err
 	}
 	if tape.Info.TypeName != typeName {
 		return fmt.Errorf("%s is a recording of %s, not of %s", opts.replayHTTP, tape.Info.TypeName, typeName)
@@ -114,6 +107,23 @@ func (c *app) readTape(opts *testOptions, typeName string) error {
 		opts.seed = tape.Info.Seed
 	}
 	return nil
+}
+
+// readRecording reads a recording.
+func (c *app) readRecording(name string) (*httptape.Tape, error) {
+	file, err := files.Open(c.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(fmt.Errorf("the recording %s does not exist", name), "run cfn test --record %s to create it", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the recording: %w", err)
+	}
+	defer file.Close()
+	tape, err := httptape.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return tape, nil
 }
 
 // newToken generates client request tokens, and the values of {{uuid}}. With a recording they
@@ -251,7 +261,7 @@ func (t throughProxy) CallLogged(ctx context.Context, payload []byte) (reply, lo
 }
 
 // closeTape writes the recording, or reports the calls that a replay did not find.
-func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
+func (c *app) closeTape(opts *testOptions, of *schema.Schema, redactor *invoke.Redactor) error {
 	if len(opts.outbound.refused) > 0 {
 		c.notef("cfn blocked network calls of the handlers to other machines:\n%s", names(opts.outbound.refused))
 		c.notef("hint: pass --record FILE to allow and record the calls, then --replay-http FILE to replay them\n")
@@ -265,12 +275,23 @@ func (c *app) closeTape(opts *testOptions, redactor *invoke.Redactor) error {
 			return fmt.Errorf("write the recording: %w", err)
 		}
 		c.notef("recorded %d network calls of the handlers in %s\n", opts.tape.Len(), opts.record)
+		c.noteUndeclared(opts.tape, of)
 	}
 	if n := len(opts.outbound.unmatched); n > 0 {
 		c.notef("the recording does not contain these calls:\n%s", names(opts.outbound.unmatched))
 		return withHint(&exitError{exitFailure, fmt.Sprintf("%s has no answer to %d calls of the handlers", opts.replayHTTP, n)}, "run cfn test --record %s to record again", opts.replayHTTP)
 	}
 	return nil
+}
+
+// noteUndeclared prints the actions that handlers called and that no handler declares.
+func (c *app) noteUndeclared(tape *httptape.Tape, of *schema.Schema) {
+	seen := permissions.Seen{}
+	seen.Add(tape)
+	if undeclared := seen[tape.Info.TypeName].Undeclared(of); len(undeclared) > 0 {
+		c.notef("the handlers called actions that the schema does not declare:\n%s", names(undeclared))
+		c.notef("hint: add them to the permissions of the handlers in the schema; cfn generate then writes them into the role\n")
+	}
 }
 
 // names lists some of many, each once.

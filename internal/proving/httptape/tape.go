@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -110,6 +111,25 @@ func (t *Tape) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.entries)
+}
+
+// Entries are the calls on the tape, in their order. They must not be changed.
+func (t *Tape) Entries() iter.Seq[*Entry] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Values(slices.Clone(t.entries))
+}
+
+// Join is a tape with the calls of others, to be replayed by itself. Its Info is that of the first.
+func Join(tapes ...*Tape) *Tape {
+	out := &Tape{}
+	for i, t := range tapes {
+		if i == 0 {
+			out.Info = t.Info
+		}
+		out.entries = slices.AppendSeq(out.entries, t.Entries())
+	}
+	return out
 }
 
 func (t *Tape) add(e *Entry) {

@@ -76,6 +76,7 @@ type Input struct {
 	Calls   []string        // requests to CloudFormation: "CreateStack"
 	Tags    bool            // the stack has tags
 	Upload  string          // URL in a bucket that the template is uploaded to, "" for none
+	Seen    Seen            // what handlers were seen to call
 	Types   func(typeName string) (Type, error)
 }
 
@@ -88,8 +89,8 @@ type Entry struct {
 	Action     string              `json:"action"`              // sqs:CreateQueue
 	On         []string            `json:"on"`                  // ARNs
 	When       map[string][]string `json:"condition,omitempty"` // values of condition keys
-	Why        string              `json:"why"`                 // handler, read-back, rollback, tagging, pass-role, key, network, function, reference, cloudformation
-	Confidence string              `json:"confidence"`          // declared, inferred
+	Why        string              `json:"why"`                 // handler, read-back, rollback, tagging, pass-role, key, network, function, reference, cloudformation, seen while recording
+	Confidence string              `json:"confidence"`          // declared, inferred, seen
 	Unknown    bool                `json:"unknown,omitempty"`   // IAM does not list the action
 }
 
@@ -115,6 +116,11 @@ func Compute(in Input) (*Needs, error) {
 	for i := range in.Changes {
 		if err := c.change(&in.Changes[i]); err != nil {
 			return nil, err
+		}
+	}
+	for typeName := range in.Seen {
+		if !slices.ContainsFunc(in.Changes, func(of Change) bool { return of.Type == typeName }) {
+			c.out.Remarks = append(c.out.Remarks, Remark{Type: typeName, Text: "the recording of this type is not used: no resource of it changes"})
 		}
 	}
 	c.requests()
@@ -206,6 +212,7 @@ func (c *computer) change(of *Change) error {
 	s.own = mainService(s.typ.Schema)
 	s.findRoles()
 	s.handlers()
+	s.seen()
 	if of.Kind.makes() {
 		if len(s.roles) > 0 {
 			s.passRole("pass-role") // also where the handlers do not declare it

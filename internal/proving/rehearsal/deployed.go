@@ -32,21 +32,24 @@ const (
 // A deployed stack is what a rehearsal starts from.
 type deployed struct {
 	stack     *types.Stack
+	stacks    map[string]*types.Stack // nested ones, by path
 	account   string
 	template  *source
 	policy    string
-	resources map[string]*resource
+	resources map[string]*resource // by path
 	schemas   map[string]*schema.Schema
 	texts     []submit.TypeSchema
 	exports   map[string]string   // of other stacks
 	imported  []string            // names of exports that other stacks use
 	importers map[string][]string // these names, by the stacks that use them
+	hooks     []*hooked
+	settings  map[string]string // configurations of the types of which handlers run
 	remarks   []string
 }
 
 // A resource of the deployed stack.
 type resource struct {
-	LogicalID, Type, PhysicalID string
+	LogicalID, Type, PhysicalID string // the first is a path
 
 	model map[string]any // nil if it could not be read
 }
@@ -57,50 +60,36 @@ func (d *deployed) remark(format string, args ...any) {
 	}
 }
 
-// read reads a stack.
-func read(ctx context.Context, config *Config) (*deployed, error) {
-	client := config.Remote.CloudFormation()
-	d := &deployed{resources: map[string]*resource{}, schemas: map[string]*schema.Schema{}, exports: map[string]string{}, importers: map[string][]string{}}
-	stack, err := config.Remote.Stack(ctx, config.Stack)
-	switch {
-	case err != nil:
-		return nil, err
-	case stack == nil:
-		return nil, fmt.Errorf("the stack %s does not exist", config.Stack)
-	case !slices.Contains(startStatuses, stack.StackStatus):
-		return nil, fmt.Errorf("the stack %s is in %s, from which it cannot be updated", config.Stack, stack.StackStatus)
+// read reads a stack, and the templates of its next nested stacks.
+func read(ctx context.Context, config *Config) (_ *deployed, err error) {
+	d := &deployed{
+		stacks: map[string]*types.Stack{}, resources: map[string]*resource{}, schemas: map[string]*schema.Schema{}, exports: map[string]string{}, importers: map[string][]string{}, settings: map[string]string{},
 	}
-	d.stack = stack
-	id := aws.ToString(stack.StackId)
+	if d.stack, d.template, err = d.readStack(ctx, config, "", config.Stack, 0); err != nil {
+		return nil, err
+	}
+	id := aws.ToString(d.stack.StackId)
 	parts := strings.Split(id, ":")
 	if len(parts) < 6 {
 		return nil, fmt.Errorf("the service answered with the stack ID %q", id)
 	}
 	d.account = parts[4]
-	processed, err := client.GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: &id, TemplateStage: types.TemplateStageProcessed})
-	if err != nil {
-		return nil, err
-	}
-	if d.template, err = parseSource("the template of "+config.Stack, []byte(aws.ToString(processed.TemplateBody))); err != nil {
-		return nil, err
-	}
+	client := config.Remote.CloudFormation()
 	policy, err := client.GetStackPolicy(ctx, &cloudformation.GetStackPolicyInput{StackName: &id})
 	if err != nil {
 		return nil, err
 	}
 	d.policy = aws.ToString(policy.StackPolicyBody)
-	for r, err := range config.Remote.StackResources(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		if len(d.resources) == maxResources {
-			return nil, fmt.Errorf("the stack %s has more than %d resources", config.Stack, maxResources)
-		}
-		if physical := aws.ToString(r.PhysicalResourceId); physical != "" && r.ResourceStatus != types.ResourceStatusDeleteComplete {
-			d.resources[aws.ToString(r.LogicalResourceId)] = &resource{LogicalID: aws.ToString(r.LogicalResourceId), Type: aws.ToString(r.ResourceType), PhysicalID: physical}
-		}
+	if err := config.nextNested(ctx, d, d.template, config.next, "", 0); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(d.template.settle(), config.next.settle()); err != nil {
+		return nil, err
 	}
 	if err := d.readExports(ctx, client); err != nil {
+		return nil, err
+	}
+	if err := d.readHooks(ctx, config); err != nil {
 		return nil, err
 	}
 	return d, d.readModels(ctx, config)
@@ -115,6 +104,10 @@ var startStatuses = []types.StackStatus{
 // readExports reads the exports of other stacks, and which of its own the others use.
 func (d *deployed) readExports(ctx context.Context, client *cloudformation.Client) error {
 	pages := cloudformation.NewListExportsPaginator(client, &cloudformation.ListExportsInput{})
+	ids, names := map[string]bool{aws.ToString(d.stack.StackId): true}, map[string]bool{}
+	for _, nested := range d.stacks {
+		ids[aws.ToString(nested.StackId)], names[aws.ToString(nested.StackName)] = true, true
+	}
 	var own []string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -123,7 +116,7 @@ func (d *deployed) readExports(ctx context.Context, client *cloudformation.Clien
 		}
 		for _, e := range page.Exports {
 			switch {
-			case aws.ToString(e.ExportingStackId) == aws.ToString(d.stack.StackId):
+			case ids[aws.ToString(e.ExportingStackId)]:
 				own = append(own, aws.ToString(e.Name))
 			case len(d.exports) < maxExports:
 				d.exports[aws.ToString(e.Name)] = aws.ToString(e.Value)
@@ -135,12 +128,15 @@ func (d *deployed) readExports(ctx context.Context, client *cloudformation.Clien
 	for _, name := range own {
 		out, err := client.ListImports(ctx, &cloudformation.ListImportsInput{ExportName: &name})
 		switch {
-		case err == nil && len(out.Imports) > 0:
-			d.imported = append(d.imported, name)
-			for _, importer := range out.Imports {
+		case err == nil:
+			importers := slices.DeleteFunc(out.Imports, func(importer string) bool { return names[importer] })
+			if len(importers) > 0 {
+				d.imported = append(d.imported, name)
+			}
+			for _, importer := range importers {
 				d.importers[importer] = append(d.importers[importer], name)
 			}
-		case err != nil && !strings.Contains(err.Error(), "is not imported by any stack"):
+		case !strings.Contains(err.Error(), "is not imported by any stack"):
 			return err
 		}
 	}
@@ -170,7 +166,10 @@ func (d *deployed) readModels(ctx context.Context, config *Config) error {
 	var group errgroup.Group
 	group.SetLimit(readers)
 	for _, r := range d.resources {
-		if r.Type == "AWS::CloudFormation::Stack" {
+		if r.Type == stackType {
+			if d.stacks[r.LogicalID] != nil {
+				continue
+			}
 			nested, err := config.Remote.Stack(ctx, r.PhysicalID)
 			if err != nil {
 				return err
@@ -223,6 +222,13 @@ func (d *deployed) readType(ctx context.Context, config *Config, typeName string
 	text := ""
 	if err == nil {
 		text = aws.ToString(out.Schema)
+	}
+	if own := config.extension(typeName, schema.Resource); own != nil {
+		if d.settings[typeName], err = typeConfiguration(ctx, config, types.ThirdPartyTypeResource, typeName); err != nil {
+			config.setAside(typeName, "its configuration could not be read: "+reasonOf(err))
+		} else {
+			text = string(own.Schema.Root.AppendJSON(nil))
+		}
 	}
 	s, _ := schema.Load(typeName, []byte(text), schema.Config{Kind: schema.Resource})
 	if s == nil || text == "" || s.TypeName.Value == "" || len(s.PrimaryIdentifier) == 0 || len(s.Properties()) == 0 {

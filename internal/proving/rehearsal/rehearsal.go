@@ -1,10 +1,12 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
 	"github.com/formwork-dev/formwork/local"
 )
 
@@ -35,6 +38,9 @@ type Config struct {
 	Parameters []types.Parameter // those without a value, and those that are not here, keep theirs
 	Tags       []types.Tag       // nil keeps those of the stack
 
+	Extensions []*submit.Request // hooks and resource types whose handlers run
+	Recordings []*httptape.Tape  // of the network calls of handlers
+
 	Base     local.Config // of the local CloudFormations
 	Getenv   func(string) string
 	Logger   *slog.Logger
@@ -44,7 +50,9 @@ type Config struct {
 
 	Progress func(done, total int) // may be nil
 
-	next *source
+	next   *source
+	aside  map[string]string // why extensions and hooks do not run, by name
+	stacks int               // nested ones of the next template
 }
 
 // A Report is the result of a rehearsal.
@@ -57,9 +65,14 @@ type Report struct {
 	Changes   []Change `json:"changes"`
 	Steps     []Step   `json:"steps"`       // in their order
 	Path      []string `json:"longestPath"` // logical IDs of steps that wait for each other
+	Rollback  []Step   `json:"rollback"`    // the steps of the rollback if the update fails
+
+	Extensions []Extension `json:"extensions"`
+	Verdicts   []Verdict   `json:"hooks"` // what hooks refuse or warn of
 
 	Failures  []Failure  `json:"failures"`
-	Lost      []Lost     `json:"lost"`      // by the update if it succeeds
+	Lost      []Lost     `json:"lost"`      // by the update
+	Left      []Lost     `json:"left"`      // by the update, if it fails
 	Conflicts []Conflict `json:"conflicts"` // names that are in use
 	Quotas    []Quota    `json:"quotas"`
 	Exports   []string   `json:"exports"` // of the stack, which other stacks import
@@ -80,11 +93,12 @@ type Change struct {
 
 // A Step is a call of a handler.
 type Step struct {
-	LogicalID string `json:"logicalId"`
+	LogicalID string `json:"logicalId"` // NESTED.LOGICALID in a nested stack, here and everywhere
 	Type      string `json:"resourceType"`
 	Action    string `json:"action"`   // CREATE, UPDATE, DELETE
 	Replaces  bool   `json:"replaces"` // a resource that exists
 	Failed    bool   `json:"failed"`
+	Hook      string `json:"hook"` // that refuses it, "" for none
 }
 
 // A Failure is what happens if a step fails.
@@ -155,15 +169,29 @@ func (c *Config) run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
+	c.aside = map[string]string{}
+	c.checkExtensions()
+	for {
+		report, err := c.attempt(ctx)
+		var broken *brokenError
+		if !errors.As(err, &broken) || !c.setAside(broken.name, broken.why) {
+			return report, err
+		}
+	}
+}
+
+// attempt makes a rehearsal with the extensions that are not set aside. A *brokenError is that of another one.
+func (c *Config) attempt(ctx context.Context) (_ *Report, err error) {
 	if c.next, err = parseSource(c.File, c.Template); err != nil {
 		return nil, err
 	}
+	c.stacks = 0
 	d, err := read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{
-		StackName: aws.ToString(d.stack.StackName), Region: c.Remote.Region, Changes: []Change{}, Steps: []Step{}, Path: []string{}, Failures: []Failure{}, Lost: []Lost{}, Conflicts: []Conflict{},
+		StackName: aws.ToString(d.stack.StackName), Region: c.Remote.Region, Changes: []Change{}, Steps: []Step{}, Path: []string{}, Rollback: []Step{}, Verdicts: []Verdict{}, Failures: []Failure{}, Lost: []Lost{}, Left: []Lost{}, Conflicts: []Conflict{},
 		Quotas: c.next.quotas(), Exports: append([]string{}, d.imported...),
 	}
 	base, err := rehearse(ctx, c, d, nil, nil, nil, true)
@@ -187,24 +215,34 @@ func (c *Config) run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
+	report.Extensions = c.extensions(d)
+	report.Unknown = c.unknown(d, report.Extensions)
+	return report, nil
+}
+
+// unknown is what the rehearsal does not know.
+func (c *Config) unknown(d *deployed, extensions []Extension) []string {
 	if len(c.next.stored) > 0 {
 		d.remark("parameters of Systems Manager are taken to have the values that they had at the last update")
 	}
-	report.Unknown = slices.Concat(d.remarks, d.template.notes, c.next.notes, always)
-	slices.Sort(report.Unknown)
-	report.Unknown = slices.Compact(report.Unknown)
-	return report, nil
+	if slices.ContainsFunc(extensions, func(e Extension) bool { return e.Runs }) {
+		d.remark("hooks and handlers get made-up values for secrets")
+	}
+	out := slices.Concat(d.remarks, d.template.notes, c.next.notes, always)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // always is not known in any rehearsal.
 var always = []string{
-	"hooks, macros and the functions of custom resources are not run",
+	"macros and the functions of custom resources are not run",
 	"quotas and capacity of other services, eventual consistency, and values that services make up are not known",
 }
 
 // base fills in what the update does if nothing fails.
 func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	r.Runs++
+	r.Verdicts = append(r.Verdicts, base.verdicts...)
 	if base.refused != nil {
 		r.Pending, r.Reason = true, refusal(base.refused)
 		return
@@ -214,38 +252,55 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 	}
 	r.Pending, r.Status, r.Reason = true, string(base.status), ""
 	if !succeeded(base.status) {
-		r.Reason = firstFailure(base.events, base.reason)
+		r.Reason = failureReason(base)
+		r.Left = lost(base.left)
 	}
 	for _, change := range base.changes {
 		if of := change.ResourceChange; of != nil {
 			r.Changes = append(r.Changes, changeOf(of))
 		}
 	}
+	failed := false
 	for _, call := range base.calls {
-		if call.Rollback {
-			continue
+		step := Step{call.LogicalID, shownType(call.Type), call.Action, call.Action == "CREATE" && d.resources[call.LogicalID] != nil, call.Failed, call.Hook}
+		if call.Rollback || failed && call.Action == "DELETE" { // what is new is deleted in the cleanup, which undoes nothing
+			r.Rollback = append(r.Rollback, step)
+		} else {
+			r.Steps = append(r.Steps, step)
 		}
-		r.Steps = append(r.Steps, Step{call.LogicalID, shownType(call.Type), call.Action, call.Action == "CREATE" && d.resources[call.LogicalID] != nil, call.Failed})
+		failed = failed || call.Failed && call.Action != "DELETE"
 	}
-	if succeeded(base.status) {
-		r.Lost = lost(base.gone)
-	}
+	r.Lost = lost(base.gone)
 	r.Path = c.longestPath(d, base)
+}
+
+// failureReason is why an update fails: within a nested stack, the first failure there.
+func failureReason(out *outcome) string {
+	for _, call := range out.calls {
+		switch {
+		case !call.Failed || call.Rollback || call.Type == stackType:
+		case call.Hook != "":
+			return fmt.Sprintf("%s: the hook %s refuses it", call.LogicalID, call.Hook)
+		case strings.Contains(call.LogicalID, "."):
+			return call.LogicalID + ": " + call.message
+		}
+	}
+	return masked(firstFailure(out.events, out.reason))
 }
 
 // refusal is the message of the CloudFormation of a rehearsal, without the names of its requests.
 func refusal(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorMessage() != "" {
-		return api.ErrorMessage()
+		return masked(api.ErrorMessage())
 	}
-	return submit.Explain(err).Text
+	return masked(submit.Explain(err).Text)
 }
 
 // shownType is the type of a resource in the template.
 func shownType(name string) string {
 	if name == nestedType {
-		return "AWS::CloudFormation::Stack"
+		return stackType
 	}
 	return name
 }
@@ -273,7 +328,7 @@ func changeOf(of *types.ResourceChange) Change {
 func lost(things []*thing) []Lost {
 	out := []Lost{}
 	for _, t := range things {
-		out = append(out, Lost{t.LogicalID, shownType(t.Type), t.Identifier})
+		out = append(out, Lost{t.LogicalID, shownType(t.Type), cmp.Or(t.deployed, t.Identifier)})
 	}
 	slices.SortFunc(out, func(a, b Lost) int { return strings.Compare(a.LogicalID+a.PhysicalID, b.LogicalID+b.PhysicalID) })
 	return out
@@ -282,13 +337,14 @@ func lost(things []*thing) []Lost {
 // conflicts looks for new resources whose identifiers the template sets and which exist already.
 func (c *Config) conflicts(ctx context.Context, d *deployed, base *outcome) []Conflict {
 	out := []Conflict{}
-	for _, s := range base.resources {
-		id, typeName := aws.ToString(s.LogicalResourceId), aws.ToString(s.ResourceType)
+	for _, id := range slices.Sorted(maps.Keys(base.resources)) {
+		s := base.resources[id]
+		typeName := aws.ToString(s.ResourceType)
 		if d.resources[id] != nil || ownType(typeName) || s.ResourceStatus == types.ResourceStatusDeleteComplete {
 			continue
 		}
 		of := d.schemas[typeName]
-		if of == nil || of.Handler("read") == nil || !setByUser(of, c.next.parsed.Resource(id)) {
+		if of == nil || of.Handler("read") == nil || !setByUser(of, c.next.resource(id)) {
 			continue
 		}
 		if physical := aws.ToString(s.PhysicalResourceId); physical != "" && d.conflict(ctx, c.Remote, typeName, physical) {
@@ -313,11 +369,19 @@ func setByUser(s *schema.Schema, r *template.Resource) bool {
 
 // quotas are the limits of CloudFormation for a template.
 func (s *source) quotas() []Quota {
-	return []Quota{
-		{"bytes of the template", s.bytes, template.MaxBytes}, {"resources", len(s.parsed.Resources), template.MaxResources},
-		{"parameters", len(s.parsed.Parameters), template.MaxParameters}, {"outputs", len(s.parsed.Outputs), template.MaxOutputs},
-		{"mappings", len(s.parsed.Mappings), template.MaxMappings},
+	var out []Quota
+	for of, path := range s.all() {
+		in := ""
+		if path != "" {
+			in = " of " + path
+		}
+		out = append(
+			out, Quota{"bytes of the template" + in, of.bytes, template.MaxBytes}, Quota{"resources" + in, len(of.parsed.Resources), template.MaxResources},
+			Quota{"parameters" + in, len(of.parsed.Parameters), template.MaxParameters}, Quota{"outputs" + in, len(of.parsed.Outputs), template.MaxOutputs},
+			Quota{"mappings" + in, len(of.parsed.Mappings), template.MaxMappings},
+		)
 	}
+	return out
 }
 
 // longestPath is the longest chain of steps of which each waits for the one before.
@@ -325,25 +389,11 @@ func (c *Config) longestPath(d *deployed, base *outcome) []string {
 	changed := map[string]bool{}
 	for _, call := range base.calls {
 		if !call.Rollback && call.Action != "DELETE" {
-			changed[call.LogicalID] = true
+			id, _, _ := strings.Cut(call.LogicalID, ".")
+			changed[id] = true
 		}
 	}
-	parameters := &template.Parameters{}
-	for _, p := range c.next.parsed.Parameters {
-		b := template.Bound{Key: p.Name, List: p.IsList()}
-		if p.Default != nil {
-			b.Value = *p.Default
-		}
-		for _, has := range slices.Concat(d.stack.Parameters, c.Parameters) {
-			if aws.ToString(has.ParameterKey) == p.Name && has.ParameterValue != nil {
-				b.Value = *has.ParameterValue
-			}
-		}
-		parameters.Bound = append(parameters.Bound, b)
-	}
-	scope, err := c.next.parsed.NewScope(template.ScopeInput{Parameters: parameters, Pseudo: template.Pseudo{
-		AccountID: d.account, Region: c.Remote.Region, StackName: aws.ToString(d.stack.StackName), StackID: aws.ToString(d.stack.StackId),
-	}})
+	scope, err := c.scope(d, c.next, "")
 	if err != nil {
 		return []string{}
 	}
@@ -368,6 +418,33 @@ func (c *Config) longestPath(d *deployed, base *outcome) []string {
 		}
 	}
 	return longest
+}
+
+// scope evaluates a next template, at a path, with the parameters that are known.
+func (c *Config) scope(d *deployed, of *source, path string) (*template.Scope, error) {
+	stack, given := d.stack, c.Parameters
+	if path != "" {
+		stack, given = d.stacks[path], nil
+	}
+	if stack == nil {
+		stack = &types.Stack{}
+	}
+	parameters := &template.Parameters{}
+	for _, p := range of.parsed.Parameters {
+		b := template.Bound{Key: p.Name, List: p.IsList()}
+		if p.Default != nil {
+			b.Value = *p.Default
+		}
+		for _, has := range slices.Concat(stack.Parameters, given) {
+			if aws.ToString(has.ParameterKey) == p.Name && has.ParameterValue != nil {
+				b.Value = *has.ParameterValue
+			}
+		}
+		parameters.Bound = append(parameters.Bound, b)
+	}
+	return of.parsed.NewScope(template.ScopeInput{Parameters: parameters, Pseudo: template.Pseudo{
+		AccountID: d.account, Region: c.Remote.Region, StackName: aws.ToString(stack.StackName), StackID: aws.ToString(stack.StackId),
+	}})
 }
 
 // A trial is a run with failures.
@@ -402,14 +479,14 @@ func (c *Config) sweep(ctx context.Context, d *deployed, exists map[string]bool,
 		}
 		of := Failure{LogicalID: call.LogicalID, Type: shownType(call.Type), Action: call.Action, When: "before"}
 		s.add(&trial{forward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
-		if of.When = "after"; call.Action == "CREATE" {
+		if of.When = "after"; call.Action == "CREATE" && call.Type != stackType {
 			s.add(&trial{forward: &fault{call.LogicalID, call.Action, true, "InvalidRequest"}, failure: of})
 		}
 	}
 	err := s.run(ctx, 0)
 	if first := len(s.trials); s.undone != nil {
 		for _, call := range s.undone.calls {
-			if call.Rollback {
+			if call.Rollback && call.Type != stackType { // whose rollback fails if one in it does
 				of := s.trials[s.last].failure
 				of.Rollback = call.Action + " " + call.LogicalID
 				s.add(&trial{forward: s.trials[s.last].forward, backward: &fault{call.LogicalID, call.Action, false, "InvalidRequest"}, failure: of})
@@ -454,7 +531,7 @@ func (s *sweep) run(ctx context.Context, from int) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			t.fill(out, aws.ToString(s.deployed.stack.StackName))
+			t.fill(out, s.deployed)
 			if i == s.last {
 				s.undone = out
 			}
@@ -472,7 +549,7 @@ func (s *sweep) run(ctx context.Context, from int) error {
 }
 
 // fill notes what a run did.
-func (t *trial) fill(out *outcome, stack string) {
+func (t *trial) fill(out *outcome, d *deployed) {
 	t.done = true
 	f := &t.failure
 	f.Status, f.Stuck, f.Left, f.Lost = string(out.status), []string{}, lost(out.left), []Lost{}
@@ -487,14 +564,27 @@ func (t *trial) fill(out *outcome, stack string) {
 		return
 	}
 	for _, call := range out.calls {
-		if call.Rollback && call.Failed && !slices.Contains(f.Stuck, call.LogicalID) {
+		if call.Rollback && call.Failed && call.Type != stackType && !slices.Contains(f.Stuck, call.LogicalID) {
 			f.Stuck = append(f.Stuck, call.LogicalID)
 		}
 	}
 	slices.Sort(f.Stuck)
 	if len(f.Stuck) > 0 {
-		f.Command = "cfn stack continue " + stack + " --resources-to-skip " + strings.Join(f.Stuck, ",")
+		skip := make([]string, len(f.Stuck))
+		for i, at := range f.Stuck {
+			skip[i] = d.skipName(at)
+		}
+		f.Command = "cfn stack continue " + aws.ToString(d.stack.StackName) + " --resources-to-skip " + strings.Join(skip, ",")
 	}
+}
+
+// skipName is how ContinueUpdateRollback names a resource: in a nested stack, with the name of that stack.
+func (d *deployed) skipName(path string) string {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 || d.stacks[path[:i]] == nil {
+		return path
+	}
+	return aws.ToString(d.stacks[path[:i]].StackName) + path[i:]
 }
 
 // Summary is one sentence about the report.

@@ -19,13 +19,17 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 	"github.com/formwork-dev/formwork/internal/foundation/files"
+	"github.com/formwork-dev/formwork/internal/proving/httptape"
 	"github.com/formwork-dev/formwork/internal/running/inprocess"
 	"github.com/formwork-dev/formwork/internal/running/stackview"
 	"github.com/formwork-dev/formwork/local"
 )
 
-// settleLimit bounds one operation on a stack, in real time.
-const settleLimit = time.Minute
+// settleLimit bounds one operation on a stack, in real time; handledLimit one that calls handlers.
+const (
+	settleLimit  = time.Minute
+	handledLimit = 10 * time.Minute
+)
 
 // A run is one update in a local CloudFormation of its own.
 type run struct {
@@ -34,6 +38,7 @@ type run struct {
 	remote *submit.Remote
 	name   string
 	dir    string
+	proxy  *httptape.Proxy // nil without a recording
 	stop   func()
 }
 
@@ -43,21 +48,27 @@ type outcome struct {
 	reason    string
 	changes   []types.Change
 	calls     []Call
+	verdicts  []Verdict
 	events    []types.StackEvent
-	resources []types.StackResourceSummary
-	left      []*thing // exist, and are not part of the stack
-	gone      []*thing // existed before, and are deleted
-	refused   error    // the update did not begin
+	resources map[string]types.StackResourceSummary // by path
+	left      []*thing                              // exist, and are not part of the stack
+	gone      []*thing                              // existed before, and are deleted
+	refused   error                                 // the update did not begin
 	unchanged bool
 }
 
 // rehearse makes one run. With plan, the changes are read before.
 func rehearse(ctx context.Context, config *Config, d *deployed, exists map[string]bool, forward, backward *fault, plan bool) (_ *outcome, err error) {
 	r := &run{config: config, name: aws.ToString(d.stack.StackName)}
-	r.world = &world{deployed: d, stack: r.name, exists: exists, things: map[string]*thing{}, seen: map[string]int{}, forward: forward, backward: backward, uses: map[string][]string{}}
-	for _, of := range []*source{d.template, config.next} {
-		for id, names := range of.uses {
-			r.world.uses[id] = append(r.world.uses[id], names...)
+	r.world = &world{
+		deployed: d, next: config.next, exists: exists, things: map[string]*thing{}, seen: map[string]int{}, forward: forward, backward: backward,
+		uses: map[string][]string{}, handled: map[string]bool{}, paths: map[string]string{r.name: ""}, children: map[string]string{},
+	}
+	for _, root := range []*source{d.template, config.next} {
+		for of, path := range root.all() {
+			for id, names := range of.uses {
+				r.world.uses[join(path, id)] = append(r.world.uses[join(path, id)], names...)
+			}
 		}
 	}
 	if r.dir, err = os.MkdirTemp("", folderPrefix); err != nil {
@@ -67,10 +78,23 @@ func rehearse(ctx context.Context, config *Config, d *deployed, exists map[strin
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.rebuild(ctx); err != nil {
-		return nil, err
+	err = r.rebuild(ctx)
+	if err == nil && plan {
+		err = r.probe(ctx)
 	}
-	return r.update(ctx, plan)
+	if err == nil {
+		err = r.hook(ctx)
+	}
+	var out *outcome
+	if err == nil {
+		out, err = r.update(ctx, plan)
+	}
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	if r.world.broken != nil && ctx.Err() == nil {
+		return nil, r.world.broken
+	}
+	return out, err
 }
 
 // folderPrefix is that of the folders of runs. staleAfter is the age of folders of which the process must have crashed.
@@ -99,6 +123,9 @@ func (r *run) open(ctx context.Context) error {
 	server := local.ServerConfig{Config: r.config.Base, Address: "127.0.0.1:0", GracePeriod: time.Millisecond}
 	parts := strings.Split(aws.ToString(d.stack.StackId), ":")
 	server.Dir, server.Account, server.Region, server.TimeScale, server.Around = r.dir, d.account, parts[3], 1000, r.world.around
+	if err := r.confine(&server); err != nil {
+		return err
+	}
 	server.Simulate = append(slices.Sorted(maps.Keys(d.schemas)), nestedType) // in full, before the services of the server
 	own, err := inprocess.Start(ctx, server, submit.Config{
 		Getenv: r.config.Getenv, Now: r.config.Base.Now, Logger: slog.New(slog.DiscardHandler), Pause: 5 * time.Millisecond,
@@ -114,6 +141,11 @@ func (r *run) close() {
 	if r.stop != nil {
 		r.stop()
 	}
+	if r.proxy != nil {
+		if err := r.proxy.Close(); err != nil {
+			r.config.Logger.Debug("the proxy of a rehearsal did not end cleanly", "error", err)
+		}
+	}
 	if err := files.RemoveTemp(r.dir); err != nil {
 		r.config.Logger.Warn("the folder of a rehearsal is left", "folder", r.dir, "error", err)
 	}
@@ -125,6 +157,9 @@ func (r *run) rebuild(ctx context.Context) error {
 	schemas := append(slices.Clone(d.texts), submit.TypeSchema{Name: nestedType, Schema: looseNested(d.template, r.config.next)})
 	if _, err := r.remote.ImportTypes(ctx, schemas, nil); err != nil {
 		return fmt.Errorf("import the schemas of the types: %w", err)
+	}
+	if err := r.register(ctx); err != nil {
+		return err
 	}
 	names := slices.Sorted(maps.Keys(d.exports))
 	for i := 0; len(names) > 0; i++ {
@@ -205,18 +240,26 @@ func (r *run) support(ctx context.Context, name string, outputs map[string]any) 
 	return nil
 }
 
-// offer puts a template into a request, or into a bucket if it is too large for that.
+// offer puts a template into a request, or into a bucket if it is too large for that; those of nested stacks are in a bucket.
 func (r *run) offer(ctx context.Context, s *source) (body, url *string, err error) {
-	if len(s.body) <= template.MaxBody {
-		return &s.body, nil, nil
+	upload := func(ctx context.Context, text string) (string, error) {
+		return r.remote.UploadTemplate(ctx, "", []byte(text))
 	}
-	at, err := r.remote.UploadTemplate(ctx, "", []byte(s.body))
+	text, err := s.text(ctx, upload)
+	if err != nil || len(text) <= template.MaxBody {
+		return &text, nil, err
+	}
+	at, err := upload(ctx, text)
 	return nil, &at, err
 }
 
 // follow waits until an operation on a stack has ended.
 func (r *run) follow(ctx context.Context, name, after string) (*types.Stack, []types.StackEvent, error) {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	limit := settleLimit
+	if len(r.config.Extensions) > 0 {
+		limit = handledLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var events []types.StackEvent
 	stack, err := r.remote.FollowStack(ctx, name, after, func(_ *types.Stack, more []types.StackEvent) error {
@@ -224,7 +267,7 @@ func (r *run) follow(ctx context.Context, name, after string) (*types.Stack, []t
 		return nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the operation has not ended after %s", settleLimit)
+		err = fmt.Errorf("the operation has not ended after %s", limit)
 	}
 	return stack, events, err
 }
@@ -317,6 +360,8 @@ func (r *run) update(ctx context.Context, plan bool) (*outcome, error) {
 			return &outcome{refused: err}, ctx.Err()
 		case set.Empty():
 			return &outcome{unchanged: true}, nil
+		case set.Status == types.ChangeSetStatusFailed:
+			return &outcome{refused: errors.New(set.Reason), verdicts: r.world.judged()}, nil
 		}
 		out.changes = set.Changes
 	}
@@ -339,18 +384,35 @@ func (r *run) update(ctx context.Context, plan bool) (*outcome, error) {
 	}
 	out.status, out.reason, out.events = stack.StackStatus, aws.ToString(stack.StackStatusReason), events
 	has := map[string]bool{}
-	for s, err := range r.remote.StackResources(ctx, r.name) {
-		if err != nil {
-			return nil, err
-		}
-		out.resources = append(out.resources, s)
-		if s.ResourceStatus != types.ResourceStatusDeleteComplete && s.ResourceStatus != types.ResourceStatusDeleteFailed {
-			has[aws.ToString(s.ResourceType)+"|"+aws.ToString(s.PhysicalResourceId)] = true
-		}
+	out.resources = map[string]types.StackResourceSummary{}
+	if err := r.list(ctx, r.name, "", out.resources, has); err != nil {
+		return nil, err
 	}
 	out.left = r.world.left(has)
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
-	out.calls, out.gone = slices.Clone(r.world.calls), slices.Clone(r.world.gone)
+	out.calls, out.gone, out.verdicts = slices.Clone(r.world.calls), slices.Clone(r.world.gone), slices.Clone(r.world.verdicts)
 	return out, nil
+}
+
+// list reads the resources of a stack and of its nested stacks, by path. Those that it has are also in has, by type and identifier.
+func (r *run) list(ctx context.Context, name, path string, resources map[string]types.StackResourceSummary, has map[string]bool) error {
+	for s, err := range r.remote.StackResources(ctx, name) {
+		if err != nil {
+			return err
+		}
+		at := join(path, aws.ToString(s.LogicalResourceId))
+		resources[at] = s
+		if s.ResourceStatus == types.ResourceStatusDeleteComplete || s.ResourceStatus == types.ResourceStatusDeleteFailed {
+			continue
+		}
+		physical := aws.ToString(s.PhysicalResourceId)
+		has[aws.ToString(s.ResourceType)+"|"+physical] = true
+		if aws.ToString(s.ResourceType) == stackType && physical != "" {
+			if err := r.list(ctx, physical, at, resources, has); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -14,18 +14,25 @@ import (
 	"github.com/formwork-dev/formwork/internal/running/customresource"
 )
 
-// nestedType is the type that nested stacks have in a rehearsal: one resource, which is not looked into.
-const nestedType = "Formwork::Rehearsal::Stack"
+// The type of nested stacks, and the one that they have in a rehearsal if their templates are not known: one resource, which is not
+// looked into.
+const (
+	stackType  = "AWS::CloudFormation::Stack"
+	nestedType = "Formwork::Rehearsal::Stack"
+)
 
 // A source is a template as it is rehearsed.
 type source struct {
-	name   string
-	bytes  int    // of the template as it is
-	body   string // of what is deployed in the rehearsal
-	parsed *template.Template
-	uses   map[string][]string // attributes of resources that the template uses, by logical ID
-	stored map[string]bool     // parameters that name parameters of Systems Manager
-	notes  []string            // what is otherwise than in the template
+	name     string
+	bytes    int // of the template as it is
+	root     map[string]any
+	original []byte
+	body     string // of what is deployed in the rehearsal, see text
+	parsed   *template.Template
+	nested   map[string]*source  // templates of nested stacks, by logical ID; nil for one that is one step
+	uses     map[string][]string // attributes of resources that the template uses, by logical ID
+	stored   map[string]bool     // parameters that name parameters of Systems Manager
+	notes    []string            // what is otherwise than in the template
 }
 
 // dynamic is a dynamic reference in a text.
@@ -44,14 +51,9 @@ func parseSource(name string, body []byte) (*source, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not an object", name)
 	}
-	s := &source{name: name, bytes: len(body), stored: map[string]bool{}, uses: map[string][]string{}}
+	s := &source{name: name, bytes: len(body), original: body, root: root, stored: map[string]bool{}, nested: map[string]*source{}}
 	s.adapt(root)
-	text, err := json.Marshal(root)
-	if err != nil {
-		return nil, err
-	}
-	s.body = string(text)
-	if s.parsed, err = template.Parse(name, text, template.ParseOptions{}); err != nil {
+	if err := s.parse(); err != nil {
 		return nil, err
 	}
 	for _, transform := range s.parsed.UsedTransforms() {
@@ -59,10 +61,24 @@ func parseSource(name string, body []byte) (*source, error) {
 			return nil, fmt.Errorf("%s uses the transform %s, which a rehearsal does not run: pass the processed template, such as that of a change set", name, transform)
 		}
 	}
+	return s, nil
+}
+
+// parse reads the template as it is rehearsed.
+func (s *source) parse() error {
+	text, err := json.Marshal(s.root)
+	if err != nil {
+		return err
+	}
+	s.body = string(text)
+	if s.parsed, err = template.Parse(s.name, text, template.ParseOptions{}); err != nil {
+		return err
+	}
+	s.uses = map[string][]string{}
 	for _, use := range s.parsed.AttributeUses() {
 		s.uses[use.LogicalID] = append(s.uses[use.LogicalID], use.Attribute)
 	}
-	return s, nil
+	return nil
 }
 
 func (s *source) note(text string) {
@@ -71,7 +87,7 @@ func (s *source) note(text string) {
 	}
 }
 
-// adapt replaces what needs the outside: secrets, nested stacks, signals.
+// adapt replaces what needs the outside: secrets and signals.
 func (s *source) adapt(root map[string]any) {
 	resources, _ := root["Resources"].(map[string]any)
 	for id, value := range resources {
@@ -85,9 +101,8 @@ func (s *source) adapt(root map[string]any) {
 		delete(r, "CreationPolicy")
 		delete(r, "UpdatePolicy")
 		switch r["Type"] {
-		case "AWS::CloudFormation::Stack":
-			r["Type"] = nestedType
-			s.note("nested stacks are one step each and are not looked into: rehearse them by themselves")
+		case stackType:
+			s.nested[id] = nil
 		case "AWS::CloudFormation::WaitCondition":
 			r["Type"] = "AWS::CloudFormation::WaitConditionHandle"
 			delete(r, "Properties")
@@ -125,8 +140,7 @@ func (s *source) conceal(value any) any {
 	case string:
 		return dynamic.ReplaceAllStringFunc(v, func(ref string) string {
 			s.note("dynamic references are not resolved: a new value behind the same reference is not seen")
-			sum := sha256.Sum256([]byte(ref))
-			return "rehearsed-" + hex.EncodeToString(sum[:8])
+			return concealed(ref)
 		})
 	case []any:
 		for i := range v {
@@ -140,15 +154,24 @@ func (s *source) conceal(value any) any {
 	return value
 }
 
+// concealed stands for the value of a dynamic reference.
+func concealed(ref string) string {
+	sum := sha256.Sum256([]byte(ref))
+	return "rehearsed-" + hex.EncodeToString(sum[:8])
+}
+
+// madeUpSecrets are the values that stand for secrets.
+var madeUpSecrets = lazyregexp.New(`rehearsed-(secret-[12]|[0-9a-f]{16})|100000[12]`)
+
 func encoded(value any) string {
 	text, _ := json.Marshal(value) // of values that came from JSON or YAML
 	return string(text)
 }
 
-// looseNested is the schema of nested stacks, with the outputs that templates use.
+// looseNested is the schema of nested stacks that are one step, with the outputs that templates use.
 func looseNested(templates ...*source) string {
 	outputs := map[string]any{}
-	for _, t := range templates {
+	for t := range allOf(templates) {
 		for _, r := range t.parsed.Resources {
 			if r.Type != nestedType {
 				continue
@@ -180,11 +203,13 @@ var looseHandlers = map[string]any{
 
 var noPermissions = map[string]any{"permissions": []string{}}
 
-// types are the types of the resources.
+// types are the types of the resources, also of nested stacks.
 func (s *source) types() []string {
 	found := map[string]bool{}
-	for _, r := range s.parsed.Resources {
-		found[r.Type] = true
+	for of := range s.all() {
+		for _, r := range of.parsed.Resources {
+			found[r.Type] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(found))
 }
@@ -192,14 +217,14 @@ func (s *source) types() []string {
 // ownType reports whether a type has no schema at the place of the stack.
 func ownType(name string) bool {
 	return customresource.IsType(name) || slices.Contains([]string{
-		nestedType, "AWS::CloudFormation::Stack", "AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitConditionHandle",
+		nestedType, stackType, "AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitConditionHandle",
 	}, name)
 }
 
 // looseSchema accepts the properties that templates have for a type, and can change all of them.
 func looseSchema(typeName string, templates ...*source) string {
 	properties := map[string]any{"RehearsedId": map[string]any{"type": "string"}}
-	for _, t := range templates {
+	for t := range allOf(templates) {
 		for _, r := range t.parsed.Resources {
 			if r.Type != typeName {
 				continue

@@ -1,34 +1,42 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
+	"github.com/formwork-dev/formwork/internal/running/operation"
 	"github.com/formwork-dev/formwork/local"
 )
 
 // A Call is one operation on a resource.
 type Call struct {
-	LogicalID  string `json:"logicalId"`
+	LogicalID  string `json:"logicalId"` // a path
 	Type       string `json:"resourceType"`
 	Action     string `json:"action"` // CREATE, UPDATE, DELETE
 	Rollback   bool   `json:"rollback"`
 	Identifier string `json:"physicalId"` // before the call, "" for CREATE
 	Failed     bool   `json:"failed"`
+	Hook       string `json:"hook"` // that refused it, "" for none
+
+	message string // why it failed
 }
 
 // A thing is a resource that exists in a rehearsal.
 type thing struct {
-	LogicalID, Type, Identifier string
-	model                       map[string]any
-	before                      bool // it existed before the update
+	LogicalID, Type, Identifier string // the first is a path
+	deployed                    string // the identifier of a nested stack that exists, which is another one in a rehearsal
+
+	model  map[string]any
+	before bool // it existed before the update
 }
 
 func (t *thing) key() string { return t.Type + "|" + t.Identifier }
@@ -40,36 +48,78 @@ type fault struct {
 	code              string
 }
 
-// A world are the resources of one rehearsal. It answers in the place of all handlers.
+// A world are the resources of one rehearsal. It answers in the place of all handlers but those of the extensions.
 type world struct {
 	deployed *deployed
-	stack    string
-	uses     map[string][]string // attributes that the templates use, by logical ID
-	exists   map[string]bool     // logical IDs whose names are in use elsewhere
+	next     *source
+	uses     map[string][]string // attributes that the templates use, by path
+	exists   map[string]bool     // paths of resources whose names are in use elsewhere
+	missed   atomic.Pointer[string]
 
 	mu       sync.Mutex
 	seeded   bool
+	handled  map[string]bool   // types of which handlers run
+	paths    map[string]string // of stacks, by name
+	children map[string]string // paths of nested stacks, by the beginnings of their names
 	things   map[string]*thing
 	gone     []*thing // deleted ones that existed before
 	calls    []Call
 	seen     map[string]int // index of a call, by token
+	verdicts []Verdict
+	broken   *brokenError
 	forward  *fault
 	backward *fault
 }
 
+// nestedSuffix is the length of what ends the name of a nested stack.
+const nestedSuffix = 12
+
+// begins notes that a nested stack will be made.
+func (w *world) begins(of local.ResourceCall) {
+	w.children[operation.NamePrefix(of.StackName, of.LogicalID, 128-1-nestedSuffix)+"-"] = w.at(of)
+}
+
+// place is the path of a stack. ok is false for one that is not part of the rehearsal.
+func (w *world) place(name string) (path string, ok bool) {
+	if path, ok = w.paths[name]; ok {
+		return path, true
+	}
+	if n := len(name) - nestedSuffix; n > 0 {
+		if path, ok = w.children[name[:n]]; ok {
+			w.paths[name] = path
+		}
+	}
+	return path, ok
+}
+
+// at is the path of the resource of a call.
+func (w *world) at(of local.ResourceCall) string {
+	path, _ := w.place(of.StackName)
+	return join(path, of.LogicalID)
+}
+
 // around is [local.Config.Around].
 func (w *world) around(ctx context.Context, of local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
-	if of.LogicalID == "" || of.StackName != w.stack {
+	if of.StackName == "" {
 		return next(ctx)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if _, ok := w.place(of.StackName); !ok {
+		return next(ctx)
+	}
+	if isHookCall(of) {
+		return w.judge(ctx, of, next)
+	}
+	switch {
+	case of.LogicalID == "":
+		return next(ctx)
+	case of.Type == stackType && of.Action == "CREATE":
+		w.begins(of)
+	}
 	switch {
 	case of.Action == "READ":
-		if t := w.things[of.Type+"|"+of.Identifier]; t != nil {
-			return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(t.model)}, nil
-		}
-		return failed("NotFound", "%s does not exist", of.Identifier), nil
+		return w.read(ctx, of, next)
 	case !w.seeded:
 		return w.seed(ctx, of, next)
 	}
@@ -77,22 +127,39 @@ func (w *world) around(ctx context.Context, of local.ResourceCall, next func(con
 	if !known {
 		at = len(w.calls)
 		w.seen[of.Token] = at
-		w.calls = append(w.calls, Call{LogicalID: of.LogicalID, Type: of.Type, Action: of.Action, Rollback: of.Rollback, Identifier: of.Identifier})
+		w.calls = append(w.calls, Call{LogicalID: w.at(of), Type: of.Type, Action: of.Action, Rollback: of.Rollback, Identifier: of.Identifier})
 	}
 	fault := w.faultOf(of)
 	if fault != nil && !fault.after {
-		w.calls[at].Failed = true
-		return failed(fault.code, "a failure of the rehearsal"), nil
+		w.calls[at].Failed, w.calls[at].message = true, aFailure
+		return failed(fault.code, aFailure), nil
 	}
 	answer, err := w.act(ctx, of, next)
 	if err != nil {
 		return answer, err
 	}
 	if fault != nil && answer.Status == "SUCCESS" {
-		answer = local.ResourceAnswer{Status: "FAILED", ErrorCode: fault.code, Message: "a failure of the rehearsal", Identifier: answer.Identifier}
+		answer = local.ResourceAnswer{Status: "FAILED", ErrorCode: fault.code, Message: aFailure, Identifier: answer.Identifier}
 	}
-	w.calls[at].Failed = answer.Status == "FAILED"
+	if answer.Status == "FAILED" {
+		w.calls[at].Failed, w.calls[at].message = true, answer.Message
+	}
 	return answer, nil
+}
+
+// aFailure is the message of a fault.
+const aFailure = "a failure of the rehearsal"
+
+// read answers a READ.
+func (w *world) read(ctx context.Context, of local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
+	t := w.things[of.Type+"|"+of.Identifier]
+	switch {
+	case of.Type == stackType, w.handled[of.Type] && w.seeded:
+		return next(ctx)
+	case t == nil:
+		return failed("NotFound", "%s does not exist", of.Identifier), nil
+	}
+	return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(t.model)}, nil
 }
 
 func failed(code, format string, args ...any) local.ResourceAnswer {
@@ -105,7 +172,7 @@ func (w *world) faultOf(of local.ResourceCall) *fault {
 	if of.Rollback {
 		f = w.backward
 	}
-	if f == nil || f.logicalID != of.LogicalID || f.action != of.Action {
+	if f == nil || f.logicalID != w.at(of) || f.action != of.Action {
 		return nil
 	}
 	return f
@@ -113,21 +180,43 @@ func (w *world) faultOf(of local.ResourceCall) *fault {
 
 // seed answers the creation of a resource with the one that is deployed.
 func (w *world) seed(ctx context.Context, of local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
-	r := w.deployed.resources[of.LogicalID]
+	at := w.at(of)
+	r := w.deployed.resources[at]
 	if r == nil {
-		return failed("NotFound", "the deployed stack has no resource %s", of.LogicalID), nil
+		return failed("NotFound", "the deployed stack has no resource %s", at), nil
+	}
+	if of.Type == stackType {
+		return w.nest(ctx, of, r.PhysicalID, next)
 	}
 	model := schema.Clone(r.model)
 	if r.model == nil {
+		if w.handled[of.Type] {
+			w.breaks(of.Type, at+" could not be read, so its handler has nothing to update")
+			return failed("NotFound", "%s could not be read", at), nil
+		}
 		made, err := w.made(ctx, of, next)
 		if err != nil || made.Status != "SUCCESS" {
 			return made, err
 		}
 		model = made.Model
 	}
-	t := &thing{LogicalID: of.LogicalID, Type: of.Type, Identifier: r.PhysicalID, model: model, before: true}
+	t := &thing{LogicalID: at, Type: of.Type, Identifier: r.PhysicalID, model: model, before: true}
 	w.things[t.key()] = t
 	return local.ResourceAnswer{Status: "SUCCESS", Identifier: t.Identifier, Model: schema.Clone(model)}, nil
+}
+
+// nest makes a call for a nested stack, which the engine answers. deployed is the ARN of one that exists.
+func (w *world) nest(ctx context.Context, of local.ResourceCall, deployed string, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
+	answer, err := next(ctx)
+	key := of.Type + "|" + cmp.Or(answer.Identifier, of.Identifier)
+	switch {
+	case err != nil || answer.Status != "SUCCESS":
+	case of.Action == "CREATE":
+		w.things[key] = &thing{LogicalID: w.at(of), Type: of.Type, Identifier: answer.Identifier, deployed: deployed, before: deployed != ""}
+	case of.Action == "DELETE":
+		w.lose(of.Type + "|" + of.Identifier)
+	}
+	return answer, err
 }
 
 // made makes up a resource.
@@ -136,7 +225,7 @@ func (w *world) made(ctx context.Context, of local.ResourceCall, next func(conte
 		return next(ctx)
 	}
 	data := map[string]any{}
-	for _, name := range w.uses[of.LogicalID] {
+	for _, name := range w.uses[w.at(of)] {
 		data[name] = "rehearsed-" + of.LogicalID + "-" + name
 	}
 	return local.ResourceAnswer{Status: "SUCCESS", Identifier: "rehearsed-" + of.LogicalID + "-" + of.Token, Model: map[string]any{"Data": data}}, nil
@@ -144,17 +233,23 @@ func (w *world) made(ctx context.Context, of local.ResourceCall, next func(conte
 
 // act makes a call.
 func (w *world) act(ctx context.Context, of local.ResourceCall, next func(context.Context) (local.ResourceAnswer, error)) (local.ResourceAnswer, error) {
+	switch {
+	case of.Type == stackType:
+		return w.nest(ctx, of, "", next)
+	case w.handled[of.Type]:
+		return w.own(ctx, of, next)
+	}
 	key := of.Type + "|" + of.Identifier
 	switch of.Action {
 	case "CREATE":
-		if w.exists[of.LogicalID] && !of.Rollback {
+		if w.exists[w.at(of)] && !of.Rollback {
 			return failed("AlreadyExists", "the name of %s is in use", of.LogicalID), nil
 		}
 		answer, err := w.made(ctx, of, next)
 		if err != nil || answer.Status != "SUCCESS" {
 			return answer, err
 		}
-		t := &thing{LogicalID: of.LogicalID, Type: of.Type, Identifier: answer.Identifier, model: schema.Clone(answer.Model)}
+		t := &thing{LogicalID: w.at(of), Type: of.Type, Identifier: answer.Identifier, model: schema.Clone(answer.Model)}
 		if other := w.taken(t); other != "" {
 			return failed("AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", of.Type, other), nil
 		}
@@ -181,10 +276,7 @@ func (w *world) act(ctx context.Context, of local.ResourceCall, next func(contex
 		if t == nil {
 			return failed("NotFound", "%s does not exist", of.Identifier), nil
 		}
-		delete(w.things, key)
-		if t.before {
-			w.gone = append(w.gone, t)
-		} else if !customresource.IsType(of.Type) {
+		if w.lose(key); !t.before && !customresource.IsType(of.Type) {
 			return next(ctx) // its simulation has it, too
 		}
 		return local.ResourceAnswer{Status: "SUCCESS"}, nil
@@ -240,4 +332,21 @@ func (w *world) left(has map[string]bool) (out []*thing) {
 		}
 	}
 	return out
+}
+
+// sorted are the resources that exist, in an order that is the same each time.
+func (w *world) sorted() (out []*thing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(w.things)) {
+		out = append(out, w.things[key])
+	}
+	return out
+}
+
+// judged are the refusals of hooks.
+func (w *world) judged() []Verdict {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.verdicts)
 }

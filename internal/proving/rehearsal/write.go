@@ -1,9 +1,11 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -16,10 +18,27 @@ func (s Step) What() string {
 	if s.Replaces {
 		what = "create, to replace it"
 	}
-	if s.Failed {
+	switch {
+	case s.Hook != "":
+		what += ": refused by " + s.Hook
+	case s.Failed:
 		what += ": fails"
 	}
 	return what
+}
+
+// Target is what the hook saw, in words.
+func (v Verdict) Target() string { return cmp.Or(v.LogicalID, "the stack or its change set") }
+
+// What is whether the handler runs, in words.
+func (e Extension) What() string {
+	switch {
+	case e.Runs:
+		return "runs"
+	case e.Kind == "HOOK", e.Reason == unused:
+		return "does not run: " + e.Reason
+	}
+	return "is simulated: " + e.Reason
 }
 
 // At is the step that fails, in words.
@@ -44,6 +63,14 @@ func Names(list []Lost) string {
 	return strings.Join(out, ", ")
 }
 
+// LostTitle says when resources are lost.
+func (r *Report) LostTitle() string {
+	if r.Succeeds() {
+		return "Lost for good if the update succeeds"
+	}
+	return "Lost for good"
+}
+
 // Near are the quotas of which most is used.
 func (r *Report) Near() (out []Quota) {
 	for _, q := range r.Quotas {
@@ -54,60 +81,89 @@ func (r *Report) Near() (out []Quota) {
 	return out
 }
 
+// A textPage is the text of a report.
+type textPage struct {
+	strings.Builder
+	clean func(string) string // makes a text safe for a terminal
+}
+
+// table adds a table, if it has rows.
+func (b *textPage) table(title, heading string, n int, row func(i int) []string) {
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "  %s\n", heading)
+	for i := range n {
+		cells := row(i)
+		for j := range cells {
+			cells[j] = b.clean(cells[j])
+		}
+		fmt.Fprintf(t, "  %s\n", strings.Join(cells, "\t"))
+	}
+	_ = t.Flush() // writes into memory
+}
+
+// steps adds a table of steps.
+func (b *textPage) steps(title string, list []Step) {
+	b.table(title, "STEP\tRESOURCE\tTYPE\tACTION", len(list), func(i int) []string {
+		s := list[i]
+		return []string{strconv.Itoa(i + 1), s.LogicalID, s.Type, s.What()}
+	})
+}
+
 // WriteText writes the report for people. clean makes a text safe for a terminal.
 func (r *Report) WriteText(w io.Writer, clean func(string) string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Rehearsal of %s in %s: %s\n", clean(r.StackName), clean(r.Region), clean(r.Summary()))
+	b := &textPage{clean: clean}
+	fmt.Fprintf(b, "Rehearsal of %s in %s: %s\n", clean(r.StackName), clean(r.Region), clean(r.Summary()))
 	if r.Status != "" && r.Reason != "" {
-		fmt.Fprintf(&b, "  %s\n", clean(r.Reason))
+		fmt.Fprintf(b, "  %s\n", clean(r.Reason))
 	}
-	table := func(title, heading string, n int, row func(w io.Writer, i int)) {
-		if n == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "\n%s\n", title)
-		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "  %s\n", heading)
-		for i := range n {
-			row(t, i)
-		}
-		_ = t.Flush() // writes into memory
-	}
-	table("Steps", "STEP\tRESOURCE\tTYPE\tACTION", len(r.Steps), func(w io.Writer, i int) {
-		s := r.Steps[i]
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\n", i+1, clean(s.LogicalID), clean(s.Type), s.What())
+	b.steps("Steps", r.Steps)
+	b.steps("Rollback", r.Rollback)
+	b.table("What hooks say", "RESOURCE\tHOOK\tMODE\tMESSAGE", len(r.Verdicts), func(i int) []string {
+		v := r.Verdicts[i]
+		return []string{v.Target(), v.Hook, v.Mode, v.Message}
+	})
+	b.table("Hooks and handlers", "TYPE\tKIND\tIN THIS REHEARSAL", len(r.Extensions), func(i int) []string {
+		e := r.Extensions[i]
+		return []string{e.Name, strings.ToLower(e.Kind), e.What()}
 	})
 	if len(r.Path) > 1 {
-		fmt.Fprintf(&b, "\nLongest path: %s\n", clean(strings.Join(r.Path, " → ")))
+		fmt.Fprintf(b, "\nLongest path: %s\n", clean(strings.Join(r.Path, " → ")))
 	}
-	table("If a step fails", "FAILURE\tENDS IN\tLEFT OVER\tLOST", len(r.Failures), func(w io.Writer, i int) {
+	b.table("If a step fails", "FAILURE\tENDS IN\tLEFT OVER\tLOST", len(r.Failures), func(i int) []string {
 		f := r.Failures[i]
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", clean(f.At()), clean(f.Status), orDash(clean(Names(f.Left))), orDash(clean(Names(f.Lost))))
+		return []string{f.At(), f.Status, orDash(Names(f.Left)), orDash(Names(f.Lost))}
 	})
 	for _, f := range r.Failures {
 		if f.Command != "" {
-			fmt.Fprintf(&b, "\nThe rollback is stuck at %s (%s). To continue without it: %s\n", clean(strings.Join(f.Stuck, ", ")), clean(f.At()), clean(f.Command))
+			fmt.Fprintf(b, "\nThe rollback is stuck at %s (%s). To continue without it: %s\n", clean(strings.Join(f.Stuck, ", ")), clean(f.At()), clean(f.Command))
 		}
 	}
 	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "\nLost for good if the update succeeds: %s\n", clean(Names(r.Lost)))
+		fmt.Fprintf(b, "\n%s: %s\n", r.LostTitle(), clean(Names(r.Lost)))
+	}
+	if len(r.Left) > 0 {
+		fmt.Fprintf(b, "\nLeft over: %s\n", clean(Names(r.Left)))
 	}
 	for _, c := range r.Conflicts {
-		fmt.Fprintf(&b, "\nIn use: %s (%s) exists already, so %s cannot be created\n", clean(c.Identifier), clean(c.Type), clean(c.LogicalID))
+		fmt.Fprintf(b, "\nIn use: %s (%s) exists already, so %s cannot be created\n", clean(c.Identifier), clean(c.Type), clean(c.LogicalID))
 	}
 	for _, q := range r.Near() {
-		fmt.Fprintf(&b, "\nQuota: %d of %d %s\n", q.Used, q.Limit, q.Name)
+		fmt.Fprintf(b, "\nQuota: %d of %d %s\n", q.Used, q.Limit, q.Name)
 	}
 	if len(r.Exports) > 0 {
-		fmt.Fprintf(&b, "\nOther stacks import: %s\n", clean(strings.Join(r.Exports, ", ")))
+		fmt.Fprintf(b, "\nOther stacks import: %s\n", clean(strings.Join(r.Exports, ", ")))
 	}
-	fmt.Fprintf(&b, "\n%s", words.Count(r.Runs, "run"))
+	fmt.Fprintf(b, "\n%s", words.Count(r.Runs, "run"))
 	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "; %s not rehearsed", words.Count(r.Skipped, "failure"))
+		fmt.Fprintf(b, "; %s not rehearsed", words.Count(r.Skipped, "failure"))
 	}
 	b.WriteString(". Not known:\n")
 	for _, text := range r.Unknown {
-		fmt.Fprintf(&b, "  - %s\n", clean(text))
+		fmt.Fprintf(b, "  - %s\n", clean(text))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
