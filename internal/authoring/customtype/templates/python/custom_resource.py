@@ -64,12 +64,14 @@ def create(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
 def update(session: Optional[SessionProxy], request: ResourceHandlerRequest, context: MutableMapping[str, Any]) -> ProgressEvent:
     model, old = _model(request.desiredResourceState), _model(request.previousResourceState)
     identifier = model.get("{{.Identifier}}") or old.get("{{.Identifier}}")
+    if not identifier:
+        raise exceptions.NotFound(TYPE_NAME, "without {{.Identifier}}")
 {{- if .Read}}
     if not context:
         _found(session, request, identifier)
 {{- else}}
     kept = _kept(session, identifier)
-    old = dict(kept["Model"], **old)
+    old = dict(kept, **old)
 {{- end}}
     answer = _call(session, request, context, "Update", _properties(model), identifier, _properties(old))
     if answer["Status"] == "PENDING":
@@ -79,8 +81,7 @@ def update(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
     if answer["PhysicalResourceId"] != identifier:
         # The code has made another resource. CloudFormation would have to be told before: undo it.
         _call(session, request, {}, "Delete", _properties(model), answer["PhysicalResourceId"])
-        new, was = _properties(model), _properties(old)
-        changed = sorted(name for name in {**new, **was} if new.get(name) != was.get(name))
+        changed = sorted(name for name in {**model, **old} if model.get(name) != old.get(name) and _is_property(name))
         return ProgressEvent.failed(
             HandlerErrorCode.NotUpdatable,
             "the code of the custom resource made another resource: add the property that needs one to createOnlyProperties "
@@ -95,11 +96,13 @@ def update(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
 def delete(session: Optional[SessionProxy], request: ResourceHandlerRequest, context: MutableMapping[str, Any]) -> ProgressEvent:
     model = _model(request.desiredResourceState)
     identifier = model.get("{{.Identifier}}")
+    if not identifier:
+        raise exceptions.NotFound(TYPE_NAME, "without {{.Identifier}}")
 {{- if .Read}}
     if not context:
         _found(session, request, identifier)
 {{- else}}
-    model = dict(_kept(session, identifier)["Model"], **model)
+    model = dict(_kept(session, identifier), **model)
 {{- end}}
     answer = _call(session, request, context, "Delete", _properties(model), identifier)
     if answer["Status"] == "PENDING":
@@ -114,6 +117,8 @@ def delete(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
 
 def read(session: Optional[SessionProxy], request: ResourceHandlerRequest) -> ProgressEvent:
     identifier = _model(request.desiredResourceState).get("{{.Identifier}}")
+    if not identifier:
+        raise exceptions.NotFound(TYPE_NAME, "without {{.Identifier}}")
 {{- if .Read}}
     return _succeeded(_found(session, request, identifier))
 
@@ -131,7 +136,7 @@ def _found(session: Optional[SessionProxy], request: ResourceHandlerRequest, ide
     return _with(model, {"PhysicalResourceId": identifier, "Data": properties}, {})
 {{- else}}
     LOG.warning("READ of %s is not written yet and returns what the code returned last: see read_handler in src/{{.Package}}/handlers.py", TYPE_NAME)
-    return _succeeded(_with({}, {"PhysicalResourceId": identifier}, _kept(session, identifier)["Model"]))
+    return _succeeded(_with({}, {"PhysicalResourceId": identifier}, _kept(session, identifier)))
 
 
 def _parameter(identifier: str) -> str:
@@ -143,7 +148,7 @@ def _keep(session: SessionProxy, answer: Dict[str, Any], model: Dict[str, Any], 
     """Keeps the attributes for READ, and the properties without secrets for a Delete that has only the identifier."""
     kept = _with(model, answer, old or {}, hidden=SECRETS)
     session.client("ssm").put_parameter(
-        Name=_parameter(answer["PhysicalResourceId"]), Value=json.dumps({"Model": kept}), Type="SecureString", Overwrite=True,
+        Name=_parameter(answer["PhysicalResourceId"]), Value=json.dumps(kept), Type="SecureString", Overwrite=True,
         Tier="Intelligent-Tiering",
     )
 
@@ -171,10 +176,14 @@ def _written(value: Any) -> Any:
     return value
 
 
+def _is_property(name: str) -> bool:
+    """Reports whether templates set a property."""
+    return name != "{{.Identifier}}" and name not in {path.split(".")[0] for path in ATTRIBUTES}
+
+
 def _properties(model: Dict[str, Any]) -> Dict[str, Any]:
     """Returns the properties as a custom resource gets them: without attributes, and with all scalars as strings."""
-    mine = {path.split(".")[0] for path in ATTRIBUTES} | {"{{.Identifier}}"}
-    return {NAMES.get(name, name): _stringified(value) for name, value in model.items() if name not in mine}
+    return {NAMES.get(name, name): _stringified(value) for name, value in model.items() if _is_property(name)}
 
 
 def _stringified(value: Any) -> Any:

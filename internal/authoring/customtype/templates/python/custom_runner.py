@@ -6,6 +6,7 @@ import http.server
 import importlib
 import json
 import os
+import socketserver
 import ssl
 import sys
 import threading
@@ -34,7 +35,13 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+class Server(socketserver.ThreadingTCPServer):
+    """A server of HTTP that looks up no name of this machine."""
+
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", 0), Receiver)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 event["ResponseURL"] = "http://127.0.0.1:%d/response" % server.server_address[1]
 

@@ -2,6 +2,9 @@
  * Calls the code of the custom resource {{.ResourceType}}, as CloudFormation does, and makes its response that of a handler.
  */
 import { spawn } from 'child_process';
+{{- if not .Read}}
+import { createHash } from 'crypto';
+{{- end}}
 import { mkdtempSync, readFileSync, rmSync } from 'fs';
 import { tmpdir } from 'os';
 import * as path from 'path';
@@ -33,6 +36,9 @@ const NAMES: Record<string, string> = {{json .Names}};
 // Read-only properties, with the keys of Data that they are.
 const ATTRIBUTES: Record<string, string> = {{json .Attributes}};
 const WRITE_ONLY: string[] = {{json .WriteOnly}};
+{{- if not .Read}}
+const SECRETS: string[] = {{json .Secrets}};
+{{- end}}
 // The environment variables of the function.
 const ENVIRONMENT: Record<string, string> = {{json .Environment}};
 
@@ -52,7 +58,6 @@ export class CustomResource {
     constructor(
         private readonly session: Optional<SessionProxy>,
         private readonly request: ResourceHandlerRequest<ResourceModel>,
-        private readonly context: CallbackContext,
         private readonly logger: LoggerProxy
     ) {
         this.identifier = modelOf(request.desiredResourceState).{{.Identifier}} || modelOf(request.previousResourceState).{{.Identifier}};
@@ -67,14 +72,24 @@ export class CustomResource {
             await this.call('Delete', propertiesOf(model), answer.PhysicalResourceId || unknown);
             return failed(answer);
         }
+{{- if not .Read}}
+        try {
+            await this.keep(completed(model, answer, {}, SECRETS));
+        } catch (error) {
+            await this.call('Delete', propertiesOf(model), answer.PhysicalResourceId); // nothing would know it
+            throw error;
+        }
+{{- end}}
         return succeeded(completed(model, answer, {}));
     }
 
     async update(): Promise<Progress> {
         const model = modelOf(this.request.desiredResourceState);
-        const old = modelOf(this.request.previousResourceState);
 {{- if .Read}}
         await this.found();
+        const old = modelOf(this.request.previousResourceState);
+{{- else}}
+        const old: Properties = { ...(await this.kept()), ...modelOf(this.request.previousResourceState) };
 {{- end}}
         const properties = propertiesOf(model);
         const before = propertiesOf(old);
@@ -85,8 +100,8 @@ export class CustomResource {
         if (answer.PhysicalResourceId !== this.identifier) {
             // The code has made another resource. CloudFormation would have to be told before: undo it.
             await this.call('Delete', properties, answer.PhysicalResourceId);
-            const changed = [...new Set([...Object.keys(properties), ...Object.keys(before)])]
-                .filter((name) => JSON.stringify(properties[name]) !== JSON.stringify(before[name]))
+            const changed = [...new Set([...Object.keys(model), ...Object.keys(old)])]
+                .filter((name) => isProperty(name) && JSON.stringify(model[name]) !== JSON.stringify(old[name]))
                 .sort();
             return ProgressEvent.failed<Progress>(
                 HandlerErrorCode.NotUpdatable,
@@ -94,27 +109,37 @@ export class CustomResource {
                     `in the schema; changed: ${changed.join(', ')}`
             );
         }
+{{- if not .Read}}
+        await this.keep(completed(model, answer, old, SECRETS));
+{{- end}}
         return succeeded(completed(model, answer, old));
     }
 
     async delete(): Promise<Progress> {
 {{- if .Read}}
         await this.found();
+        const model = modelOf(this.request.desiredResourceState);
+{{- else}}
+        const model: Properties = { ...(await this.kept()), ...modelOf(this.request.desiredResourceState) };
 {{- end}}
-        const answer = await this.call('Delete', propertiesOf(modelOf(this.request.desiredResourceState)), this.identifier);
+        const answer = await this.call('Delete', propertiesOf(model), this.identifier);
         if (answer.Status === 'FAILED') {
             return failed(answer);
         }
+{{- if not .Read}}
+        await this.ssm().makeRequestPromise('deleteParameter', { Name: this.parameter(this.identifier) });
+{{- end}}
         return ProgressEvent.builder<Progress>().status(OperationStatus.Success).build();
     }
-{{- if .Read}}
 
     async read(): Promise<Progress> {
+{{- if .Read}}
         return succeeded(await this.found());
     }
 
     /** Returns the model of the resource as the function READ finds it. */
     private async found(): Promise<Properties> {
+        this.known();
         const answer = await this.call('Read', {}, this.identifier);
         if (answer.Status === 'FAILED') {
             throw new exceptions.GeneralServiceException(answer.Reason);
@@ -132,7 +157,56 @@ export class CustomResource {
         }
         return completed(model, { Status: 'SUCCESS', PhysicalResourceId: this.identifier, Data: answer.Data }, {});
     }
+{{- else}}
+        this.logger.log(`READ of ${TYPE_NAME} is not written yet and returns what the code returned last: see read in src/handlers.ts`);
+        return succeeded(completed({}, { Status: 'SUCCESS', PhysicalResourceId: this.identifier }, await this.kept()));
+    }
+
+    /** The name of the parameter of Systems Manager that keeps what the code returned last. */
+    private parameter(identifier: string): string {
+        return `/${TYPE_NAME.replace(/::/g, '-')}/${createHash('sha256').update(identifier).digest('hex').slice(0, 32)}`;
+    }
+
+    /** Keeps the attributes for READ, and the properties without secrets for a Delete that has only the identifier. */
+    private async keep(model: Properties): Promise<void> {
+        await this.ssm().makeRequestPromise('putParameter', {
+            Name: this.parameter(model.{{.Identifier}}),
+            Value: JSON.stringify(model),
+            Type: 'SecureString',
+            Overwrite: true,
+            Tier: 'Intelligent-Tiering',
+        });
+    }
+
+    private async kept(): Promise<Properties> {
+        this.known();
+        try {
+            const found: any = await this.ssm().makeRequestPromise('getParameter', {
+                Name: this.parameter(this.identifier),
+                WithDecryption: true,
+            });
+            return JSON.parse(found.Parameter.Value);
+        } catch (error) {
+            if ((error as any).code === 'ParameterNotFound') {
+                throw new exceptions.NotFound(TYPE_NAME, this.identifier);
+            }
+            throw error;
+        }
+    }
 {{- end}}
+
+{{- if not .Read}}
+
+    private ssm(): any {
+        return this.session.client('SSM');
+    }
+{{- end}}
+
+    private known(): void {
+        if (!this.identifier) {
+            throw new exceptions.NotFound(TYPE_NAME, 'without {{.Identifier}}');
+        }
+    }
 
     /** Runs the code in a process of its own, with the credentials of the request, and returns its response. */
     private async call(kind: string, properties: Properties, identifier?: string, old?: Properties): Promise<Answer> {
@@ -200,12 +274,16 @@ function modelOf(state?: ResourceModel): Properties {
     return state ? JSON.parse(JSON.stringify(state)) : {};
 }
 
+/** Reports whether templates set a property. */
+function isProperty(name: string): boolean {
+    return name !== '{{.Identifier}}' && !Object.keys(ATTRIBUTES).some((path) => path.split('.')[0] === name);
+}
+
 /** Returns the properties as a custom resource gets them: without attributes, and with all scalars as strings. */
 function propertiesOf(model: Properties): Properties {
-    const mine = Object.keys(ATTRIBUTES).map((name) => name.split('.')[0]);
     const out: Properties = {};
     for (const [name, value] of Object.entries(model)) {
-        if (name !== '{{.Identifier}}' && !mine.includes(name) && value !== null && value !== undefined) {
+        if (isProperty(name) && value !== null && value !== undefined) {
             out[NAMES[name] || name] = stringified(value);
         }
     }
@@ -227,7 +305,7 @@ function textOf(value: any): string {
 }
 
 /** Returns a model with the identifier and the attributes of a response, and without write-only values. */
-function completed(model: Properties, answer: Answer, old: Properties): Properties {
+function completed(model: Properties, answer: Answer, old: Properties, hidden = WRITE_ONLY): Properties {
     const out = JSON.parse(JSON.stringify(model));
     out.{{.Identifier}} = answer.PhysicalResourceId;
     for (const [place, wire] of Object.entries(ATTRIBUTES)) {
@@ -242,7 +320,7 @@ function completed(model: Properties, answer: Answer, old: Properties): Properti
             at[name] = textOf(value);
         }
     }
-    for (const place of WRITE_ONLY) {
+    for (const place of hidden) {
         const above = place.split('/');
         const name = above.pop();
         const at = above.reduce((value, part) => value?.[part], out);

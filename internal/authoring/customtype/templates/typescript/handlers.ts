@@ -4,9 +4,6 @@
 import {
     Action,
     BaseResource,
-    {{- if not .Read}}
-    exceptions,
-    {{- end}}
     handlerEvent,
     LoggerProxy,
     Optional,
@@ -20,33 +17,28 @@ type Request = ResourceHandlerRequest<ResourceModel>;
 
 class Resource extends BaseResource<ResourceModel> {
     @handlerEvent(Action.Create)
-    public async create(session: Optional<SessionProxy>, request: Request, context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
-        return new CustomResource(session, request, context, logger).create();
+    public async create(session: Optional<SessionProxy>, request: Request, _context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
+        return new CustomResource(session, request, logger).create();
     }
 
     @handlerEvent(Action.Update)
-    public async update(session: Optional<SessionProxy>, request: Request, context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
-        return new CustomResource(session, request, context, logger).update();
+    public async update(session: Optional<SessionProxy>, request: Request, _context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
+        return new CustomResource(session, request, logger).update();
     }
 
     @handlerEvent(Action.Delete)
-    public async delete(session: Optional<SessionProxy>, request: Request, context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
-        return new CustomResource(session, request, context, logger).delete();
+    public async delete(session: Optional<SessionProxy>, request: Request, _context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
+        return new CustomResource(session, request, logger).delete();
     }
 
     @handlerEvent(Action.Read)
-    public async read(session: Optional<SessionProxy>, request: Request, context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
-{{- if .Read}}
-        return new CustomResource(session, request, context, logger).read();
-{{- else}}
-        // Return all properties of the resource that request.desiredResourceState names:
-        //
-        //     return ProgressEvent.success<Progress>(new ResourceModel({...}));
-        //
-        // If it does not exist: throw new exceptions.NotFound(this.typeName, identifier). Then add "read" to the handlers
-        // in the schema.
-        throw new exceptions.InternalFailure('READ of {{.TypeName}} is not written yet: see read in src/handlers.ts');
+    public async read(session: Optional<SessionProxy>, request: Request, _context: CallbackContext, logger: LoggerProxy): Promise<Progress> {
+{{- if not .Read}}
+        // Next: return all properties of the resource that request.desiredResourceState names, or throw
+        // new exceptions.NotFound(this.typeName, identifier), and remove what you return from writeOnlyProperties in the
+        // schema.
 {{- end}}
+        return new CustomResource(session, request, logger).read();
     }
 }
 
