@@ -124,6 +124,9 @@ func (c *app) customTemplates(names []string) (out []*customtype.Template, err e
 		if err != nil {
 			return nil, refusedHere(err)
 		}
+		if t.HasTransforms() { // SAM leaves custom resources as they are
+			t, _ = template.Parse(name, data, template.ParseOptions{AsWritten: true})
+		}
 		out = append(out, &customtype.Template{Name: name, Template: t})
 	}
 	return out, nil
@@ -182,6 +185,8 @@ var otherSources = map[string]string{
 	".ts": "TypeScript", ".java": "Java", ".rb": "Ruby", ".cs": "C#", ".fs": "F#", ".rs": "Rust", ".go": "Go", ".jar": "Java", ".ps1": "PowerShell", ".sh": "a shell",
 }
 
+const hintCode = "pass the code with --handler: a source in Python or JavaScript, or its folder"
+
 // customCode finds the code of the custom resource: that of --handler, or that of the function in the templates.
 func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customtype.Code, error) {
 	handler, what := opts.handler, "option --handler"
@@ -190,17 +195,20 @@ func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customty
 		language := codeLanguage(p.Runtime)
 		switch {
 		case p.Function == nil:
-			return nil, withHint(errors.New("the code of the custom resource is not in the templates"), "pass it with --handler: a source in Python or JavaScript, or its folder")
+			return nil, withHint(errors.New("the code of the custom resource is not in the templates"), hintCode)
+		case p.Runtime == "":
+			return nil, withHint(fmt.Errorf("the templates do not say which runtime the function %s has", p.Function.LogicalID), hintCode)
 		case language == "":
 			return nil, withHint(fmt.Errorf("the function %s has the runtime %q; cfn cr convert knows code in Python and JavaScript", p.Function.LogicalID, p.Runtime), "write the handlers of the type with cfn init")
 		case p.Source != "":
 			name := map[string]string{"python": "index.py", "typescript": "index.js"}[language]
 			return c.codeWith(opts, &customtype.Code{Language: language, Handler: p.Handler, Files: []codegen.File{{Path: name, Data: []byte(p.Source)}}})
-		case p.Folder == "" || strings.Contains(p.Folder, "://"):
-			return nil, withHint(fmt.Errorf("the code of the function %s is not on this machine", p.Function.LogicalID), "pass it with --handler: a source in Python or JavaScript, or its folder")
 		}
-		dir := filepath.Join(filepath.Dir(p.In.Name), filepath.FromSlash(p.Folder))
-		code, err := c.codeIn(c.path(dir), what)
+		dir := c.path(filepath.Join(filepath.Dir(p.In.Name), filepath.FromSlash(p.Folder)))
+		if info, err := os.Stat(dir); p.Folder == "" || err != nil || !info.IsDir() {
+			return nil, withHint(fmt.Errorf("the code of the function %s is not in a folder on this machine", p.Function.LogicalID), hintCode)
+		}
+		code, err := c.codeIn(dir, what)
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +280,7 @@ func (c *app) codeWith(opts *convertOptions, code *customtype.Code) (*customtype
 // notCode are folders and files that are not copied with code.
 var notCode = []string{"node_modules", "__pycache__", "venv", "build", "dist", "rpdk.log"}
 
-// codeIn reads the files of a folder, or a single source.
+// codeIn reads the files of a folder, or a source with those beside it that it imports.
 func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 	code := &customtype.Code{}
 	info, err := os.Stat(at)
@@ -287,7 +295,8 @@ func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 	}
 	size := 0
 	files := os.DirFS(root)
-	for _, name := range names {
+	for i := 0; i < len(names); i++ {
+		name := names[i]
 		data, err := document.ReadFS(files, name, maxCodeBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -296,6 +305,14 @@ func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 			return nil, fmt.Errorf("%s: the code has more than %d MiB", what, maxCodeBytes>>20)
 		}
 		code.Files = append(code.Files, codegen.File{Path: name, Data: data})
+		if info.IsDir() {
+			continue
+		}
+		for _, other := range customtype.Imported(files, name, data) {
+			if !slices.Contains(names, other) && len(names) < maxCodeFiles {
+				names = append(names, other)
+			}
+		}
 	}
 	return code, nil
 }

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -38,6 +39,32 @@ var (
 	pythonImport = lazyregexp.New(`(?m)^\s*(?:from|import)\s+([A-Za-z_][A-Za-z0-9_]*)`)
 	nodeImport   = lazyregexp.New(`(?:require\s*\(\s*|from\s+|import\s+|import\s*\(\s*)['"]((?:@[\w.-]+/)?[\w.-]+)`)
 )
+
+var nodeRelative = lazyregexp.New(`['"](\.{1,2}/[^'"\s]+)['"]`)
+
+// Imported lists the files beside a source of a folder that it imports, and the list of its libraries.
+func Imported(files fs.FS, name string, data []byte) (out []string) {
+	var candidates []string
+	switch dir := path.Dir(name); path.Ext(name) {
+	case ".py":
+		for _, m := range pythonImport.FindAllSubmatch(data, -1) {
+			candidates = append(candidates, path.Join(dir, string(m[1])+".py"))
+		}
+		candidates = append(candidates, "requirements.txt")
+	case ".js", ".mjs", ".cjs":
+		for _, m := range nodeRelative.FindAllSubmatch(data, -1) {
+			at := path.Join(dir, string(m[1]))
+			candidates = append(candidates, at, at+".js", at+".mjs", at+".cjs", at+".json", at+"/index.js")
+		}
+		candidates = append(candidates, "package.json")
+	}
+	for _, candidate := range candidates {
+		if info, err := fs.Stat(files, candidate); err == nil && info.Mode().IsRegular() && !slices.Contains(out, candidate) {
+			out = append(out, candidate)
+		}
+	}
+	return out
+}
 
 // imports are the names of the modules that the sources with an extension import.
 func (c *Code) imports() map[string]bool {

@@ -6,6 +6,7 @@ import http.server
 import importlib
 import json
 import os
+import socket
 import socketserver
 import ssl
 import sys
@@ -42,20 +43,27 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 server = Server(("127.0.0.1", 0), Receiver)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-event["ResponseURL"] = "http://127.0.0.1:%d/response" % server.server_address[1]
+receiver = threading.Thread(target=server.serve_forever, daemon=True)
+receiver.start()
 
-wrap_socket = ssl.SSLContext.wrap_socket
+# Code sends by https, or to port 443, whatever the URL says: all connections to this address lead to the receiver.
+ADDRESS = "127.77.77.77"
+event["ResponseURL"] = "http://%s:%d/response?to=receiver" % (ADDRESS, server.server_address[1])
+connect, wrap_socket = socket.socket.connect, ssl.SSLContext.wrap_socket
+
+
+def connect_receiver(self, address):
+    return connect(self, server.server_address if address[0] == ADDRESS else address)
 
 
 def wrap_others(self, sock, *args, **keywords):
-    """Leaves connections to the receiver without TLS: some libraries only send by https."""
+    """Leaves connections to the receiver without TLS."""
     if sock.getpeername()[:2] == server.server_address[:2]:
         return sock
     return wrap_socket(self, sock, *args, **keywords)
 
 
-ssl.SSLContext.wrap_socket = wrap_others
+socket.socket.connect, ssl.SSLContext.wrap_socket = connect_receiver, wrap_others
 
 
 class Context:
@@ -115,9 +123,15 @@ def run():
         # Code for a framework returns what it would send, and raises what fails.
         identifier = returned.get("PhysicalResourceId") or event.get("PhysicalResourceId") or event["RequestId"]
         return {"Status": "SUCCESS", "PhysicalResourceId": identifier, "Data": returned.get("Data")}
-    if not responses:
-        arrived.wait(Context().get_remaining_time_in_millis() / 1000)
+    end = time.monotonic() + order["seconds"]
+    while not responses and time.monotonic() < end and others():
+        arrived.wait(0.05)
     return response()
+
+
+def others():
+    """Reports whether a thread is left that may send the response."""
+    return any(thread not in (receiver, threading.main_thread()) for thread in threading.enumerate())
 
 
 def response():

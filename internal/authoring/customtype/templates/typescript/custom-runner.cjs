@@ -63,7 +63,7 @@ https.request = function (first, ...more) {
             options = { ...options, ...more.shift() };
         }
     }
-    if (options.path === place) {
+    if (options.path?.startsWith(place)) {
         return http.request({ ...options, protocol: 'http:', agent: undefined, host: undefined, hostname: '127.0.0.1', port }, ...more);
     }
     return request.call(this, first, ...more);
@@ -139,7 +139,7 @@ const server = http.createServer((incoming, outgoing) => {
 server.listen(0, '127.0.0.1', () => {
     ({ port } = server.address());
     server.unref();
-    event.ResponseURL = `http://127.0.0.1:${port}${place}`;
+    event.ResponseURL = `http://127.0.0.1:${port}${place}?to=receiver`;
     setTimeout(() => fail(`the code of the custom resource sent no response within ${order.seconds} seconds`), order.seconds * 1000).unref();
     run().catch((error) => {
         console.error(error);
