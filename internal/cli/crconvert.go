@@ -220,7 +220,11 @@ func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customty
 		file = handler[:at]
 	}
 	if other := otherSources[filepath.Ext(file)]; other != "" {
-		return nil, withHint(fmt.Errorf("%s: %s is a source in %s; cfn cr convert knows code in Python and JavaScript", what, file, other), "write the handlers of the type with cfn init, or pass what a compiler made of TypeScript")
+		hint := "write the handlers of the type with cfn init"
+		if other == "TypeScript" {
+			hint = "pass the JavaScript that its compiler writes"
+		}
+		return nil, withHint(fmt.Errorf("%s: %s is a source in %s; cfn cr convert knows code in Python and JavaScript", what, file, other), "%s", hint)
 	}
 	source, err := handlers.FindSource(handler, c.Dir)
 	if err != nil {

@@ -182,6 +182,11 @@ func render(name string, f frame) ([]byte, error) {
 // pythonLibraries are libraries that custom resources use and that no Python has.
 var pythonLibraries = []string{"crhelper", "requests", "urllib3"}
 
+// nodeModules are the modules of Node.js.
+var nodeModules = strings.Fields(`assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events fs http http2
+	https inspector module net node os path perf_hooks process punycode querystring readline repl stream string_decoder sys timers tls trace_events tty url
+	util v8 vm wasi worker_threads zlib`)
+
 // requirements adds the libraries of the code to those of the project: those that its own file lists, else known ones that it imports.
 func requirements(own []byte, code *Code) []byte {
 	out := bytes.TrimRight(own, "\n")
@@ -226,8 +231,13 @@ func (d *Derived) manifest(own []byte, code *Code) ([]byte, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(code.imports())) {
-		if strings.HasPrefix(name, "@aws-sdk/") && dependencies.Get(name) == nil { // which the runtimes of Lambda have
+		module, _ := functions.ResponseModule(code.Language)
+		switch {
+		case slices.Contains(nodeModules, name), strings.HasPrefix(name, "."), name+".js" == module, dependencies.Get(name) != nil:
+		case strings.HasPrefix(name, "@aws-sdk/"): // which the runtimes of Lambda have
 			dependencies.Set(name, document.NewString("^3"))
+		default:
+			dependencies.Set(name, document.NewString("*"))
 		}
 	}
 	var out bytes.Buffer
