@@ -464,7 +464,7 @@ func (d *Derived) actions() (out []string) {
 		for _, p := range list.Items {
 			document := p.Get("PolicyDocument")
 			if document == nil {
-				document = p // in SAM a statement list stands alone
+				document = p // SAM takes the document itself
 			}
 			for _, s := range listOf(document.Get("Statement")) {
 				if text(s.Get("Effect")) != "Allow" {
