@@ -59,7 +59,7 @@ func Imported(files fs.FS, name string, data []byte) (out []string) {
 		candidates = append(candidates, "package.json")
 	}
 	for _, candidate := range candidates {
-		if info, err := fs.Stat(files, candidate); err == nil && info.Mode().IsRegular() && !slices.Contains(out, candidate) {
+		if info, err := fs.Lstat(files, candidate); err == nil && info.Mode().IsRegular() && !slices.Contains(out, candidate) {
 			out = append(out, candidate)
 		}
 	}
