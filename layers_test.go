@@ -27,7 +27,7 @@ var floors = [][]string{
 	{"internal/services/awslite", "internal/authoring/codegen", "internal/running/drift", "internal/running/invoke", "internal/authoring/lint", "internal/authoring/module", "internal/proving/sample", "internal/authoring/smithy", "internal/authoring/typecheck"},
 	{"internal/authoring/api", "internal/proving/contract", "internal/services/functions", "internal/authoring/lsp", "internal/running/macro", "internal/running/operation", "internal/authoring/project"},
 	{"internal/authoring/build", "internal/running/bundle", "internal/running/customresource", "internal/running/hook", "internal/running/simulate", "internal/running/stub", "internal/authoring/submit"},
-	{"internal/running/builtin", "internal/proving/customtest", "internal/proving/permissions", "internal/running/delegate", "internal/running/handlers", "internal/running/plan"},
+	{"internal/running/builtin", "internal/authoring/customtype", "internal/proving/customtest", "internal/proving/permissions", "internal/running/delegate", "internal/running/handlers", "internal/running/plan"},
 	{"internal/running/cloudcontrol", "internal/running/registry", "internal/running/stack"},
 	{"internal/running/refactor", "internal/running/stackset", "internal/running/stackview"},
 	{"internal/running/console", "internal/running/server"},

@@ -42,8 +42,7 @@ type treeEntry struct {
 // checkout writes the files of a revision into a temporary folder: those of the whole repository, because projects use files beside
 // them. No hook and no filter of git runs; links and submodules are left out.
 func (c *app) checkout(ctx context.Context, rev string) (*checkout, error) {
-	of := *c
-	of.Dir = c.projectDir()
+	of := c.in(c.projectDir())
 	top, err := of.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, withHint(fmt.Errorf("%s is not a file, and not a revision in git: %w", rev, err), "pass a package, a revision in git or the number of a version")

@@ -176,6 +176,13 @@ func (c *app) projectDir() string {
 	return filepath.Join(c.Dir, c.project)
 }
 
+// in is the same command with another working folder.
+func (c *app) in(dir string) *app {
+	of, env := *c, *c.Env
+	env.Dir, of.Env = dir, &env
+	return &of
+}
+
 // label is how messages call the project's folder: "" is the working folder.
 func (c *app) label() string {
 	if label := c.shown(c.projectDir()); label != "." {

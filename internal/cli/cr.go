@@ -30,7 +30,7 @@ import (
 func newCustomResource(c *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cr",
-		Short: "Write and test handlers of custom resources",
+		Short: "Write and test handlers of custom resources, and make resource types of them",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.printf("%s", helpText(cmd))
@@ -38,7 +38,7 @@ func newCustomResource(c *app) *cobra.Command {
 		},
 		Annotations: map[string]string{"log": "none"},
 	}
-	cmd.AddCommand(newCustomInit(c), newCustomInvoke(c), newCustomTest(c))
+	cmd.AddCommand(newCustomInit(c), newCustomInvoke(c), newCustomTest(c), newCustomConvert(c))
 	return cmd
 }
 

@@ -57,6 +57,10 @@ func (r *chosenResource) derivation() *derivation {
 	if r == nil {
 		return nil
 	}
+	return newDerivation(r.resource.Name, r.derived.Decisions, r.derived.Lost)
+}
+
+func newDerivation(resource string, decisions, lost []api.Decision) *derivation {
 	list := func(from []api.Decision) []decision {
 		out := []decision{}
 		for _, d := range from {
@@ -64,7 +68,7 @@ func (r *chosenResource) derivation() *derivation {
 		}
 		return out
 	}
-	return &derivation{r.resource.Name, list(r.derived.Decisions), list(r.derived.Lost)}
+	return &derivation{resource, list(decisions), list(lost)}
 }
 
 // settleAPI finds the resource of the API that a project is to start from. It is nil if
@@ -284,7 +288,16 @@ func (c *app) regenerateSchema(opts initOptions) error {
 		}{p.TypeName, c.shown(path), string(state), from.derivation()})
 	}
 	c.printf("%s: %s\n", c.shown(path), state)
-	return c.printDecisions(from.derived)
+	return c.printDerived(from.derived)
+}
+
+// printDerived prints the decisions about the schema of a type that an API has.
+func (c *app) printDerived(d *api.Derived) error {
+	if err := c.printDecisions(d.Decisions, d.Lost); err != nil {
+		return err
+	}
+	c.printf("\nOverride decisions in %s, then run cfn init --schema-only --force\n", apiSettingsFile)
+	return nil
 }
 
 // callsAPI reports whether the handlers of a project call an API by a binding.
@@ -330,11 +343,11 @@ func (c *app) projectAPI(p *project.Project) (*chosenResource, error) {
 }
 
 // printDecisions prints the reason of each decision, and what the schema cannot express.
-func (c *app) printDecisions(d *api.Derived) error {
+func (c *app) printDecisions(decisions, lost []api.Decision) error {
 	for _, part := range []struct {
 		heading string
 		list    []api.Decision
-	}{{"decision", d.Decisions}, {"not in the schema", d.Lost}} {
+	}{{"decision", decisions}, {"not in the schema", lost}} {
 		if len(part.list) == 0 {
 			continue
 		}
@@ -352,7 +365,6 @@ func (c *app) printDecisions(d *api.Derived) error {
 			return err
 		}
 	}
-	c.printf("\nOverride decisions in %s, then run cfn init --schema-only --force\n", apiSettingsFile)
 	return nil
 }
 

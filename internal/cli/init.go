@@ -288,12 +288,43 @@ func refusedValue(option, value, complaint string, err error) error {
 	return withHint(fmt.Errorf("option --%s: %q is invalid", option, value), "%s", complaint)
 }
 
-// initialize writes the project. If that fails, a folder that was created for it is removed.
-func (c *app) initialize(ctx context.Context, config project.InitConfig, from *chosenResource) (err error) {
+// initialize writes the project and says what comes next.
+func (c *app) initialize(ctx context.Context, config project.InitConfig, from *chosenResource) error {
+	files, err := c.writeProject(ctx, config)
+	if err != nil {
+		return err
+	}
+	if c.format == "json" {
+		return c.printJSON(struct {
+			TypeName string        `json:"typeName"`
+			Kind     string        `json:"kind"`
+			Dir      string        `json:"dir"`
+			Files    []writtenFile `json:"files"`
+			*derivation
+		}{config.TypeName, string(config.Kind), c.projectDir(), files, from.derivation()})
+	}
+	c.printf("Initialized a new project in %s\n", c.projectDir())
+	if from != nil {
+		if err := c.printDerived(from.derived); err != nil {
+			return err
+		}
+	}
+	c.printNextSteps(config)
+	return nil
+}
+
+// A writtenFile is a file of a new project.
+type writtenFile struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // created, overwritten, removed, kept or unchanged
+}
+
+// writeProject writes a new project. If that fails, a folder that was created for it is removed.
+func (c *app) writeProject(ctx context.Context, config project.InitConfig) (written []writtenFile, err error) {
 	dir := c.projectDir()
 	if made := missingFolders(dir); len(made) > 0 {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("create the project folder: %w", err)
+			return nil, fmt.Errorf("create the project folder: %w", err)
 		}
 		defer func() {
 			for _, dir := range made {
@@ -315,46 +346,25 @@ func (c *app) initialize(ctx context.Context, config project.InitConfig, from *c
 	var retired *project.RetiredError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return errAborted()
+		return nil, errAborted()
 	case errors.As(err, &retired):
-		return withHint(err, "use the newest one: cfn init python")
+		return nil, withHint(err, "use the newest one: cfn init python")
 	case err != nil:
-		return err
+		return nil, err
 	case problems.HasErrors():
-		return withHint(&diag.Invalid{Problems: problems}, "pass --force to overwrite the schema with an example")
+		return nil, withHint(&diag.Invalid{Problems: problems}, "pass --force to overwrite the schema with an example")
 	}
 	if err := c.warnOfGoMod(); err != nil {
-		return err
+		return nil, err
 	}
 	c.log.Open(filepath.Join(dir, cfnlog.Name))
+	written = []writtenFile{}
 	for _, status := range statuses {
-		c.logger.Info(status.Name+": "+initialized(status.State, config.Overwrite), "state", string(status.State))
+		action := initialized(status.State, config.Overwrite)
+		c.logger.Info(status.Name+": "+action, "state", string(status.State))
+		written = append(written, writtenFile{status.Name, action})
 	}
-	if c.format == "json" {
-		type file struct {
-			Name   string `json:"name"`
-			Action string `json:"action"` // created, overwritten, removed, kept or unchanged
-		}
-		out := struct {
-			TypeName string `json:"typeName"`
-			Kind     string `json:"kind"`
-			Dir      string `json:"dir"`
-			Files    []file `json:"files"`
-			*derivation
-		}{config.TypeName, string(config.Kind), dir, []file{}, from.derivation()}
-		for _, status := range statuses {
-			out.Files = append(out.Files, file{status.Name, initialized(status.State, config.Overwrite)})
-		}
-		return c.printJSON(out)
-	}
-	c.printf("Initialized a new project in %s\n", dir)
-	if from != nil {
-		if err := c.printDecisions(from.derived); err != nil {
-			return err
-		}
-	}
-	c.printNextSteps(config)
-	return nil
+	return written, nil
 }
 
 // printNextSteps lists the commands that lead from a new project to a registered type.

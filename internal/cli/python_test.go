@@ -303,6 +303,50 @@ func TestPythonLogs(t *testing.T) {
 	}
 }
 
+// TestConvertedCustomResource: a type that was made out of a custom resource runs in stacks. Another PhysicalResourceId after an update is
+// a replacement.
+func TestConvertedCustomResource(t *testing.T) {
+	python := os.Getenv("FORMWORK_OFFICIAL_PYTHON")
+	site, err := exec.CommandContext(t.Context(), python, "-c", "import cloudformation_cli_python_lib as l, os; print(os.path.dirname(os.path.dirname(l.__file__)))").Output()
+	if python == "" || err != nil {
+		t.Skip("FORMWORK_OFFICIAL_PYTHON names no Python with the package cloudformation-cli-python-lib")
+	}
+	dir, environ := t.TempDir(), append(os.Environ(), "PYTHONPATH="+strings.TrimSpace(string(site)))
+	writeText(t, filepath.Join(dir, "index.py"), `import cfnresponse
+def handler(event, context):
+    properties = event["ResourceProperties"]
+    identifier = "thing-" + properties["Name"]
+    if event["RequestType"] == "Delete" and event["PhysicalResourceId"] != identifier:
+        return cfnresponse.send(event, context, cfnresponse.FAILED, {}, reason="not its properties")
+    cfnresponse.send(event, context, cfnresponse.SUCCESS, {"Address": properties["Name"] + "." + properties["Size"]}, identifier)
+`)
+	writeText(t, filepath.Join(dir, "template.yaml"), `
+Resources:
+  Thing: {Type: Custom::Thing, Properties: {ServiceToken: x, Name: mail, Size: 3}}
+Outputs:
+  Address: {Value: !GetAtt Thing.Address}
+`)
+	if code, _, errs := runIn(t.Context(), dir, environ, "cr", "convert", "template.yaml", "--handler", "index.py", "-t", "Acme::Mail::Thing", "--project", "thing"); code != 0 {
+		t.Fatal(errs)
+	}
+	project := filepath.Join(dir, "thing")
+	writeText(t, filepath.Join(project, "requirements.txt"), "")
+	if err := os.Mkdir(filepath.Join(project, "inputs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(project, "inputs", "inputs_1_create.json"), `{"Name": "mail", "Size": 3}`)
+	writeText(t, filepath.Join(project, "inputs", "inputs_1_update.json"), `{"Name": "mail", "Size": 4}`)
+	code, out, errs := runIn(t.Context(), project, environ, "test", "--in-stack", "--", "-k", "stack_create or attributes or update_in_place or stack_delete or drift_detect")
+	if code != 0 || !strings.Contains(out, " 4 passed, 1 skipped in ") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	writeText(t, filepath.Join(project, "inputs", "inputs_1_update.json"), `{"Name": "post", "Size": 3}`)
+	code, out, errs = runIn(t.Context(), project, environ, "test", "--in-stack", "--", "-k", "update_in_place or nothing_left")
+	if code == 0 || !strings.Contains(out, "UPDATE_IN_PROGRESS, UPDATE_COMPLETE, DELETE_IN_PROGRESS, DELETE_COMPLETE; expected UPDATE_IN_PROGRESS, UPDATE_COMPLETE") || !strings.Contains(out, "nothing_left PASSED") {
+		t.Errorf("a replacement: %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestPythonUnsent: what the official library cannot send, and answers with InternalFailure and no word, is said; frames of
 // libraries are folded.
 func TestPythonUnsent(t *testing.T) {

@@ -106,7 +106,7 @@ var stoppedElsewhere = map[string]string{
 	"diff":         "bounded files, and git, which gets the signal",
 	"doctor":       "programs that print their versions",
 	"env":          "reads files", "explain": "reads nothing", "completion": "reads nothing", "version": "reads nothing",
-	"cr init": "writes files", "smithy convert": "bounded files", "smithy ast": "bounded files", "smithy validate": "bounded files",
+	"cr init": "writes files", "cr convert": "writes files", "smithy convert": "bounded files", "smithy ast": "bounded files", "smithy validate": "bounded files",
 	"drift compare": "bounded files, bounded steps", "template fmt": "bounded files", "template check": "bounded files; with --against as stack template",
 	"module expand": "bounded files", "module lock": "bounded files", "module outdated": "bounded files",
 }

@@ -64,6 +64,8 @@ func (opts *testOptions) checkStacks() error {
 		with = "--upgrade-from"
 	case opts.downgrade:
 		return usagef("option --downgrade: only allowed with --upgrade-from")
+	case !upgrade && opts.changed("modules"):
+		return usagef("option --modules: only allowed with --upgrade-from")
 	case opts.simulated:
 		return usagef("option --simulated: only allowed with --upgrade-from")
 	case !opts.inStack:

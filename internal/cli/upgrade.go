@@ -22,13 +22,15 @@ import (
 type upgradeOptions struct {
 	upgradeFrom          string
 	downgrade, simulated bool
+	modules              []string // folders with the modules in a module
 }
 
 func (o *upgradeOptions) upgradeFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.upgradeFrom, "upgrade-from", "", "test the upgrade from the old version `SOURCE`: a package (ZIP), a revision in git, or the number of a version in the registry")
 	flags.BoolVar(&o.downgrade, "downgrade", false, "with --upgrade-from, also test the way back to the old version")
 	flags.BoolVar(&o.simulated, "simulated", false, "with --upgrade-from, run no handlers: both versions are simulated from their schemas")
-	annotate(flags, addition, "upgrade-from", "downgrade", "simulated")
+	flags.StringArrayVar(&o.modules, "modules", nil, "with --upgrade-from, find the modules in a module in the folder `DIR` (may be repeated)")
+	annotate(flags, addition, "upgrade-from", "downgrade", "simulated", "modules")
 }
 
 // A lastUpdate has the models of the latest update of a resource of a stack.
@@ -56,6 +58,9 @@ func (l *lastUpdate) models() (desired, previous map[string]any) {
 func (c *app) testUpgrade(ctx context.Context, opts *testOptions, p *project.Project, s *schema.Schema) error {
 	if p.Kind == schema.Hook {
 		return usagef("option --upgrade-from: only resource types and modules have upgrade tests; %s is a hook", p.TypeName)
+	}
+	if p.Kind != schema.Module && opts.changed("modules") {
+		return usagef("option --modules: only allowed for modules; %s is a resource type", p.TypeName)
 	}
 	if p.Kind == schema.Module {
 		for name, set := range map[string]bool{"downgrade": opts.downgrade, "simulated": opts.simulated} {

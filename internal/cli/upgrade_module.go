@@ -32,7 +32,7 @@ const (
 // A moduleUpgrade compares what two versions of a module expand to.
 type moduleUpgrade struct {
 	typeName string
-	old, new *module.Fragment
+	old, new *nestedModules
 	schemas  *schemaSource
 
 	given         map[string]any // the present parameters, and what they expand to
@@ -60,7 +60,8 @@ func (c *app) upgradeModule(ctx context.Context, opts *testOptions, p *project.P
 		return err
 	}
 	defer schemas.close()
-	u := &moduleUpgrade{typeName: p.TypeName, old: old.fragment, new: fragment, schemas: schemas}
+	u := &moduleUpgrade{typeName: p.TypeName, schemas: schemas}
+	u.old, u.new = c.nestedModules(opts.modules, p, old, fragment)
 	inputs, err := u.inputs(old.files, os.DirFS(p.Dir))
 	if err != nil {
 		return err
@@ -114,6 +115,8 @@ func (u *moduleUpgrade) judge(result *contract.Result, refused error) {
 	if result.Case.Name() == contract.ModuleExpands {
 		if refused != nil {
 			fail("the new version does not expand: %s", strings.Join(strings.Fields(refusedHere(refused).Error()), " "))
+		} else if changed := u.changedModules(); len(changed) > 0 {
+			result.Note = words.Count(len(changed), "module") + " in it changed: " + strings.Join(changed, ", ")
 		}
 		return
 	}
@@ -127,7 +130,7 @@ func (u *moduleUpgrade) judge(result *contract.Result, refused error) {
 		}
 		return
 	}
-	if lost := replaced(u.found); len(lost) > 0 {
+	if lost := u.replaced(); len(lost) > 0 {
 		fail("the new version replaces %s: %s", words.Count(len(lost), "resource"), strings.Join(lost, "; "))
 		return
 	}
@@ -148,7 +151,7 @@ func (u *moduleUpgrade) removed() (out []string) {
 		if !a.Removed {
 			continue
 		}
-		text := fmt.Sprintf("%s (%s)", a.Resource.LogicalID, a.Resource.Type)
+		text := fmt.Sprintf("%s (%s)%s", a.Resource.LogicalID, a.Resource.Type, u.within(a.Resource))
 		if names := added[a.Resource.Type]; len(names) > 0 {
 			text += fmt.Sprintf(" is deleted and %s is created, perhaps in its place", names[0])
 			added[a.Resource.Type] = names[1:]
@@ -159,16 +162,17 @@ func (u *moduleUpgrade) removed() (out []string) {
 }
 
 // replaced are the resources that get another type or another value of a create-only property.
-func replaced(found []plan.Alteration) (out []string) {
-	for _, a := range found {
+func (u *moduleUpgrade) replaced() (out []string) {
+	for _, a := range u.found {
+		within := u.within(a.Resource)
 		switch {
 		case a.Removed || a.Recreation == types.RequiresRecreationNever || a.Recreation == "":
 		case a.Name == "":
-			out = append(out, fmt.Sprintf("%s was a %s and is a %s", a.Resource.LogicalID, a.Before, a.After))
+			out = append(out, fmt.Sprintf("%s was a %s and is a %s%s", a.Resource.LogicalID, a.Before, a.After, within))
 		case a.Recreation == types.RequiresRecreationAlways:
-			out = append(out, fmt.Sprintf("%s (%s) because of %s", a.Resource.LogicalID, a.Resource.Type, a.Name))
+			out = append(out, fmt.Sprintf("%s (%s)%s because of %s", a.Resource.LogicalID, a.Resource.Type, within, a.Name))
 		default:
-			out = append(out, fmt.Sprintf("%s (%s) perhaps, because of %s", a.Resource.LogicalID, a.Resource.Type, a.Name))
+			out = append(out, fmt.Sprintf("%s (%s)%s perhaps, because of %s", a.Resource.LogicalID, a.Resource.Type, within, a.Name))
 		}
 	}
 	return out
@@ -201,7 +205,7 @@ func (u *moduleUpgrade) with() string {
 		return ""
 	}
 	hidden := map[string]bool{}
-	for _, fragment := range []*module.Fragment{u.old, u.new} {
+	for _, fragment := range []*module.Fragment{u.old.fragment, u.new.fragment} {
 		t, _ := template.Parse(fragment.File, fragment.Data, template.ParseOptions{})
 		if t == nil {
 			continue
@@ -222,7 +226,7 @@ func (u *moduleUpgrade) with() string {
 }
 
 // expand is a template with the module alone, expanded.
-func (u *moduleUpgrade) expand(ctx context.Context, fragment *module.Fragment) (*plan.Deployment, error) {
+func (u *moduleUpgrade) expand(ctx context.Context, modules *nestedModules) (*plan.Deployment, error) {
 	resource := map[string]any{"Type": u.typeName}
 	if len(u.given) > 0 {
 		resource["Properties"] = u.given
@@ -240,7 +244,7 @@ func (u *moduleUpgrade) expand(ctx context.Context, fragment *module.Fragment) (
 	if err != nil {
 		return nil, err
 	}
-	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo, Modules: &module.Expander{Fragments: oneModule{u.typeName, fragment}}})
+	processed, err := t.Expand(ctx, template.ExpandInput{Parameters: bound, Pseudo: pseudo, Modules: &module.Expander{Fragments: modules}})
 	if err != nil {
 		return nil, err
 	}
@@ -249,20 +253,6 @@ func (u *moduleUpgrade) expand(ctx context.Context, fragment *module.Fragment) (
 		return nil, err
 	}
 	return &plan.Deployment{Template: processed, Parameters: bound, Scope: scope}, nil
-}
-
-// oneModule knows one module.
-type oneModule struct {
-	typeName string
-	fragment *module.Fragment
-}
-
-// Fragment implements [module.Fragments].
-func (m oneModule) Fragment(_ context.Context, typeName string) (*module.Fragment, error) {
-	if typeName == m.typeName {
-		return m.fragment, nil
-	}
-	return nil, nil
 }
 
 // inputs are the parameters that the old version is used with: those of inputs/inputs_N_create.json, else the default ones, and every
@@ -277,7 +267,7 @@ func (u *moduleUpgrade) inputs(folders ...fs.FS) ([]map[string]any, error) {
 			return found, err
 		}
 	}
-	t, err := template.Parse(u.old.File, u.old.Data, template.ParseOptions{})
+	t, err := template.Parse(u.old.fragment.File, u.old.fragment.Data, template.ParseOptions{})
 	if t == nil {
 		return nil, refusedHere(err)
 	}

@@ -24,6 +24,7 @@ type oldVersion struct {
 	typeName string
 	schema   *schema.Schema   // nil for a module
 	fragment *module.Fragment // of a module
+	tree     *checkout        // of a revision in git
 	request  *submit.Request  // nil if no handlers run
 	files    fs.FS            // with inputs/ and overrides.json; nil for none
 	close    func()
@@ -136,7 +137,7 @@ func (c *app) revisionOf(ctx context.Context, opts *testOptions, old *oldVersion
 	if len(tree.left) > 0 {
 		c.logger.Debug("Links and submodules of the old version are left out", "files", tree.left)
 	}
-	old.close, old.files = tree.close, os.DirFS(tree.project)
+	old.tree, old.close, old.files = tree, tree.close, os.DirFS(tree.project)
 	of := *c
 	of.project, of.absolute = tree.project, true
 	p, problems, err := project.Open(tree.project, old.name)

@@ -54,6 +54,9 @@ type InitConfig struct {
 	// More are further files of the project.
 	More []codegen.File
 
+	// Adapt changes the generated files of the project; nil leaves them.
+	Adapt func(files []codegen.File) ([]codegen.File, error)
+
 	// TargetSchemas are files and folders, absolute, with schemas of a hook's targets.
 	// The files are copied into the project, and of the folders what its handlers name.
 	TargetSchemas []string
@@ -100,6 +103,11 @@ func Init(ctx context.Context, dir, label string, config InitConfig) ([]Status, 
 			return nil, problems, err
 		}
 		files = append(files, more...)
+	}
+	if config.Adapt != nil {
+		if files, err = config.Adapt(files); err != nil {
+			return nil, problems, fmt.Errorf("start the project: %w", err)
+		}
 	}
 	files = append(files, config.More...)
 	files = append(files, codegen.File{Path: SettingsFile, Data: settings, Mode: codegen.Once})

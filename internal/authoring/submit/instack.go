@@ -95,6 +95,7 @@ func refusal(err error) error {
 func (t *StackTester) Run(ctx context.Context, op *contract.StackOperation) (*contract.StackOutcome, error) {
 	begin := map[string]func(context.Context, *contract.StackOperation) (stack, after string, err error){
 		contract.StackCreate: t.create, contract.StackUpdate: t.update, contract.StackImport: t.importInto, contract.StackDelete: t.delete,
+		contract.StackMove: t.move,
 	}[op.Action]
 	if op.ChangeSet != "" {
 		begin = t.execute
@@ -228,6 +229,32 @@ func (t *StackTester) importInto(ctx context.Context, op *contract.StackOperatio
 		return "", "", err
 	}
 	return t.execute(ctx, &contract.StackOperation{Stack: set.StackID, ChangeSet: set.ID})
+}
+
+// move executes a stack refactor.
+func (t *StackTester) move(ctx context.Context, op *contract.StackOperation) (stack, after string, err error) {
+	stack = cmp.Or(op.Move.Stack, op.Stack)
+	in := &cloudformation.CreateStackRefactorInput{
+		EnableStackCreation: aws.Bool(true),
+		ResourceMappings: []types.ResourceMapping{{
+			Source:      &types.ResourceLocation{StackName: &op.Stack, LogicalResourceId: &op.Move.From},
+			Destination: &types.ResourceLocation{StackName: &stack, LogicalResourceId: &op.Move.To},
+		}},
+	}
+	templates := map[string][]byte{op.Stack: op.Template}
+	if op.Move.Stack != "" {
+		templates[op.Move.Stack] = op.Move.Template
+	} else if after, err = t.remote.LastStackEvent(ctx, op.Stack); err != nil {
+		return "", "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		body, url, err := t.template(ctx, templates[name])
+		if err != nil {
+			return "", "", err
+		}
+		in.StackDefinitions = append(in.StackDefinitions, types.StackDefinition{StackName: &name, TemplateBody: body, TemplateURL: url})
+	}
+	return stack, after, t.remote.Refactor(ctx, in)
 }
 
 func (t *StackTester) execute(ctx context.Context, op *contract.StackOperation) (stack, after string, err error) {

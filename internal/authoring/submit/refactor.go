@@ -1,11 +1,14 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/formwork-dev/formwork/internal/proving/contract"
 )
 
 // CreateRefactor creates a stack refactor and waits until the service has found out what moves.
@@ -15,6 +18,28 @@ func (r *Remote) CreateRefactor(ctx context.Context, in *cloudformation.CreateSt
 		return nil, err
 	}
 	return r.FollowRefactor(ctx, aws.ToString(out.StackRefactorId))
+}
+
+// Refactor creates a stack refactor and executes it. One that fails is a [*contract.Refusal].
+func (r *Remote) Refactor(ctx context.Context, in *cloudformation.CreateStackRefactorInput) error {
+	made, err := r.CreateRefactor(ctx, in)
+	if err != nil {
+		return err
+	}
+	if made.Status != types.StackRefactorStatusCreateComplete {
+		return &contract.Refusal{Code: "StackRefactorFailed", Message: cmp.Or(aws.ToString(made.StatusReason), string(made.Status))}
+	}
+	if _, err := r.cloudformation.ExecuteStackRefactor(ctx, &cloudformation.ExecuteStackRefactorInput{StackRefactorId: made.StackRefactorId}); err != nil {
+		return err
+	}
+	end, err := r.FollowRefactor(ctx, aws.ToString(made.StackRefactorId))
+	if err != nil {
+		return err
+	}
+	if end.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete {
+		return &contract.Refusal{Code: "StackRefactorFailed", Message: cmp.Or(aws.ToString(end.ExecutionStatusReason), string(end.ExecutionStatus))}
+	}
+	return nil
 }
 
 // FollowRefactor waits until nothing of a stack refactor is in progress.

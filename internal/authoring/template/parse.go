@@ -14,6 +14,9 @@ type ParseOptions struct {
 	// Processed means that the template comes from ProcessedJSON: functions of
 	// AWS::LanguageExtensions that had to wait for a resource are accepted.
 	Processed bool
+
+	// AsWritten reads the sections of a template whose transforms have not run. What is wrong with them is not certain then.
+	AsWritten bool
 }
 
 // Parse reads a template body, JSON or YAML. name is used in places only.
@@ -27,7 +30,7 @@ func Parse(name string, body []byte, opts ParseOptions) (*Template, error) {
 	if root == nil {
 		return nil, r.err()
 	}
-	t := &Template{name: name, root: root, processed: opts.Processed, Warnings: warnings}
+	t := &Template{name: name, root: root, processed: opts.Processed, asWritten: opts.AsWritten, Warnings: warnings}
 	t.build(&r)
 	return t, r.err()
 }

@@ -18,7 +18,7 @@ var sections = []string{
 func (t *Template) build(r *report) {
 	t.index()
 	t.buildTransforms(r)
-	pending := t.HasTransforms()
+	pending := t.HasTransforms() && !t.asWritten
 	if !pending {
 		nulls(t.root, nil, r)
 		t.buildUnknown(r)

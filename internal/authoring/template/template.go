@@ -47,6 +47,7 @@ type Template struct {
 	name       string
 	root       *document.Value
 	processed  bool // has the functions of AWS::LanguageExtensions
+	asWritten  bool // transforms count as done
 	parameters map[string]*Parameter
 	mappings   map[string]*Mapping
 	conditions map[string]*Condition

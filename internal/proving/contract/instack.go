@@ -63,6 +63,7 @@ const (
 	StackUpdate = "UPDATE"
 	StackImport = "IMPORT"
 	StackDelete = "DELETE"
+	StackMove   = "MOVE"
 )
 
 // A StackOperation is an operation on a stack.
@@ -77,8 +78,19 @@ type StackOperation struct {
 	// properties.
 	Identifier map[string]string
 
+	// Move is what StackMove moves: the stack loses the resource, Template is what it keeps.
+	Move Move
+
 	// Retain are the logical IDs of resources that a deletion leaves alone.
 	Retain []string
+}
+
+// A Move moves a resource by a stack refactor: to another logical ID of the same stack, or to a stack that the refactor creates. The
+// events of its outcome are those of the stack that has the resource afterwards.
+type Move struct {
+	From, To string // logical IDs
+	Stack    string // the name of the new stack, "" for the same one
+	Template []byte // of the new stack
 }
 
 // A StackOutcome is how an operation on a stack ended.

@@ -183,6 +183,8 @@ func (f *fakeCloud) Run(ctx context.Context, op *StackOperation) (*StackOutcome,
 		return f.update(ctx, o, op)
 	case StackImport:
 		return f.importInto(ctx, o, op)
+	case StackMove:
+		return f.move(ctx, o, op)
 	}
 	s := o.stack
 	switch {
@@ -209,7 +211,7 @@ func (f *fakeCloud) create(ctx context.Context, o *fakeOperation, op *StackOpera
 	if s.id, s.model, ok = o.create(ctx, "CREATE", properties, op.Tags); !ok {
 		return o.end("ROLLBACK_COMPLETE")
 	}
-	if len(t.Resources) > 1 {
+	if _, fails := t.Resources["Failure"]; fails {
 		if !o.delete(ctx, s.id) {
 			return o.end("ROLLBACK_FAILED")
 		}
@@ -251,7 +253,8 @@ func (f *fakeCloud) update(ctx context.Context, o *fakeOperation, op *StackOpera
 	if err := f.validate(properties); err != nil {
 		return nil, err
 	}
-	s, fails := o.stack, len(t.Resources) > 1
+	s := o.stack
+	_, fails := t.Resources["Failure"]
 	same := reflect.DeepEqual(properties, s.properties) && maps.Equal(op.Tags, s.tags)
 	if same && reflect.DeepEqual(t.Outputs, s.outputs) && f.deviates != "updates without changes" {
 		return nil, &Refusal{"ValidationError", "No updates are to be performed."}
@@ -312,6 +315,33 @@ func (f *fakeCloud) outputs(ctx context.Context, o *fakeOperation) {
 			o.out.Outputs[name] = fmt.Sprint(valueAt(event.Model, strings.Split(at[1].(string), ".")))
 		}
 	}
+}
+
+// move is a stack refactor.
+func (f *fakeCloud) move(ctx context.Context, o *fakeOperation, op *StackOperation) (*StackOutcome, error) {
+	s, to := o.stack, op.Stack
+	for _, name := range []string{"create", "read", "update", "delete"} {
+		if f.schema.Handler(name) == nil {
+			return nil, &Refusal{"StackRefactorFailed", "Stack Refactor does not support " + f.schema.TypeName.Value + "."}
+		}
+	}
+	if tagging := f.schema.Tagging; tagging.Declared && tagging.Taggable && !tagging.TagUpdatable {
+		return nil, &Refusal{"StackRefactorFailed", "Stack Refactor does not support " + f.schema.TypeName.Value + " because the resource type does not allow tag updates after creation."}
+	}
+	if _, err := f.Read(ctx, s.id); err != nil {
+		return nil, &Refusal{"StackRefactorFailed", err.Error()}
+	}
+	if op.Move.Stack != "" {
+		to = op.Move.Stack
+		f.stacks[op.Stack], f.stacks[to] = &fakeStack{}, s
+	}
+	if f.deviates == "moves by creating" {
+		s.id = "id-4711"
+	}
+	for _, status := range []string{"IMPORT_IN_PROGRESS", "IMPORT_COMPLETE"} {
+		o.out.Events = append(o.out.Events, StackEvent{LogicalID: op.Move.To, PhysicalID: s.id, Type: f.schema.TypeName.Value, Status: status})
+	}
+	return o.end("UPDATE_COMPLETE")
 }
 
 func (f *fakeCloud) importInto(ctx context.Context, o *fakeOperation, op *StackOperation) (*StackOutcome, error) {

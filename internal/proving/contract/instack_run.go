@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,9 @@ type stackTemplate struct {
 	retain     bool              // the DeletionPolicy is Retain
 	imported   bool              // the DeletionPolicy is Delete, which an import needs to be written down
 	fails      bool              // another resource fails after the one under test is done
+	logicalID  string            // of the resource under test, "" for the usual one
+	moved      bool              // there is another resource beside the one under test
+	left       bool              // there is that other resource alone
 	attributes map[string]string // outputs by their names: attributes, "" for Ref
 }
 
@@ -72,9 +76,14 @@ func (r *stackRun) text(t stackTemplate) []byte {
 	case t.imported:
 		resource["DeletionPolicy"] = "Delete"
 	}
-	resources := map[string]any{subject: resource}
-	if t.fails {
+	resources := map[string]any{cmp.Or(t.logicalID, subject): resource}
+	if t.left {
+		resources = map[string]any{}
+	}
+	if t.fails || t.moved || t.left {
 		resources["Handle"] = map[string]any{"Type": "AWS::CloudFormation::WaitConditionHandle"}
+	}
+	if t.fails {
 		resources["Failure"] = map[string]any{
 			"Type": "AWS::CloudFormation::WaitCondition", "DependsOn": subject,
 			"Properties": map[string]any{"Handle": map[string]any{"Ref": "Handle"}, "Timeout": "1"},
@@ -171,8 +180,12 @@ func (r *stackRun) operate(ctx context.Context, op *StackOperation, properties m
 	if len(op.Tags) > 0 {
 		request["Tags"] = op.Tags
 	}
-	if op.Action == StackCreate || op.Action == StackImport {
+	switch {
+	case op.Action == StackCreate || op.Action == StackImport:
 		r.stacks[op.Stack] = true
+	case op.Move.Stack != "":
+		r.stacks[op.Move.Stack] = true
+		request["Destination"] = op.Move.Stack
 	}
 	err = r.step(ctx, action, request, func(ctx context.Context) (got answer, err error) {
 		if out, err = r.cfg.Stacks.Run(ctx, op); err != nil {

@@ -82,6 +82,11 @@ var upgradeCases = []upgradeCase{
 		example: "wrong: Name joins the primaryIdentifier\nright: the primaryIdentifier stays", run: upgradeImport,
 	},
 	{
+		Case:    upgradeTest("upgrade_refactor", "With the new version, a resource of the old one moves to another logical ID and to another stack: it stays the same resource and has not drifted.", []string{"create", "read", "update", "delete"}, "read.input", "drift.none", "tags.update"),
+		why:     "A stack refactor moves only resources that the new version reads, and whose type it can move. Otherwise stacks can no longer be split.",
+		example: "wrong: \"tagUpdatable\": false where it was true\nright: tags stay updatable, and the type keeps its read and update handlers", run: upgradeRefactor,
+	},
+	{
 		Case:    upgradeTest("upgrade_delete", "The new version deletes a resource of the old one: neither version reads or lists it afterwards.", []string{"create", "delete"}, "delete.success", "delete.stable"),
 		why:     "After an upgrade, stacks must still be deletable, and nothing may remain. NotFound counts as deleted.",
 		example: "wrong: DELETE needs a property that old models do not have\nright: the identifier is enough", run: upgradeDelete,

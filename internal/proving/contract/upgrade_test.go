@@ -142,6 +142,8 @@ func (n *newer) Call(ctx context.Context, payload []byte) ([]byte, error) {
 	switch n.fault + " " + action {
 	case "delete needs the title DELETE":
 		return refuse(invoke.InvalidRequest, "Title is required")
+	case "reads nothing that is old READ":
+		return refuse(invoke.NotFound, "there is no such report")
 	case "delete looks elsewhere DELETE":
 		return refuse(invoke.NotFound, "there is no such report")
 	case "update refuses the old title UPDATE":
@@ -258,6 +260,13 @@ var upgradeFaults = []faultyUpgrade{
 	{test: "upgrade_rollback", handler: "update refuses the old title", message: "the title first is reserved"},
 	{test: "upgrade_replace", saboteur: "delete leaves it", message: `READ of "id-1" after the replacement still returns the resource; expected NotFound; cfn diff`},
 	{test: "upgrade_import", schema: func(d map[string]any) { listed(d, "primaryIdentifier", "/properties/Name") }, announced: "breaking/PID001", message: "announced by breaking/PID001"},
+	{test: "upgrade_refactor", schema: func(d map[string]any) { delete(members(d, "handlers"), "update") }, announced: "breaking/handler-removed",
+		message: "the change of the logical ID failed: Stack Refactor does not support Initech::TPS::Report.; announced by breaking/handler-removed"},
+	{test: "upgrade_refactor", schema: func(d map[string]any) { members(d, "tagging")["tagUpdatable"] = false }, announced: "breaking/tag-updatable",
+		message: "because the resource type does not allow tag updates after creation.; announced by "},
+	{test: "upgrade_refactor", handler: "reads nothing that is old", message: "the change of the logical ID failed: the resource does not exist"},
+	{test: "upgrade_refactor", handler: "read renames a property", message: "READ after the refactor differs from READ of the old version: one property differs: /Title"},
+	{test: "upgrade_refactor", saboteur: "read leaves a property out", message: "READ after the refactor differs from READ of the old version"},
 	{test: "upgrade_delete", handler: "delete needs the title", message: "the deletion of the stack ended in DELETE_FAILED; expected DELETE_COMPLETE: Subject DELETE_FAILED: "},
 	{test: "upgrade_delete", handler: "delete looks elsewhere", message: "READ of \"id-1\" after the deletion of the stack still returns the resource; expected NotFound"},
 	{test: "downgrade_update", handler: "stores another form", message: "READ after the way back: one property differs: /Title"},
@@ -311,6 +320,23 @@ func TestUpgradeFaultsAreFound(t *testing.T) {
 		if !slices.ContainsFunc(upgradeFaults, func(m faultyUpgrade) bool { return m.test == c.Name() }) {
 			t.Errorf("%s finds no fault", c.ID)
 		}
+	}
+}
+
+// TestMovesThatCreate: a CloudFormation that creates what it should move is found.
+func TestMovesThatCreate(t *testing.T) {
+	k := kind{identifier: []string{"Id"}}
+	u := newUpgraded(t, k, nil, nil)
+	u.deviates = "moves by creating"
+	only, err := ParseExpression("upgrade_refactor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := UpgradeConfig{}
+	cfg.Inputs, cfg.Selection = stackInputs(k), Selection{Keywords: only}
+	r := upgradeResult(t, tryUpgrade(t, u, cfg), "upgrade_refactor")
+	if want := `The old version fails in the same way: the physical ID was "id-2" before the change of the logical ID and is "id-4711" now`; r.Outcome != Skipped || r.Message != want {
+		t.Errorf("%s %q; expected %q", r.Outcome, r.Message, want)
 	}
 }
 

@@ -1,8 +1,8 @@
 package stacktest
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/submit"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/proving/contract"
 )
 
 // refactor moves resources between stacks, or renames them. Its outcome is that of the first stack.
@@ -31,22 +32,13 @@ func (r *runner) refactor(ctx context.Context, step *Step, out *outcome) error {
 	for _, m := range step.IDs {
 		in.ResourceMappings = append(in.ResourceMappings, types.ResourceMapping{Source: r.located(m.Key), Destination: r.located(textOf(m.Value.Any()))})
 	}
-	made, err := r.cloud.remote.CreateRefactor(ctx, in)
+	err := r.cloud.remote.Refactor(ctx, in)
+	var failed *contract.Refusal
+	if errors.As(err, &failed) {
+		return &refusal{submit.Explanation{Code: failed.Code, Text: failed.Message}}
+	}
 	if err != nil {
 		return refusedBy(err)
-	}
-	if made.Status != types.StackRefactorStatusCreateComplete {
-		return &refusal{submit.Explanation{Code: "StackRefactorFailed", Text: cmp.Or(aws.ToString(made.StatusReason), string(made.Status))}}
-	}
-	if _, err := r.cloud.remote.CloudFormation().ExecuteStackRefactor(ctx, &cloudformation.ExecuteStackRefactorInput{StackRefactorId: made.StackRefactorId}); err != nil {
-		return refusedBy(err)
-	}
-	end, err := r.cloud.remote.FollowRefactor(ctx, aws.ToString(made.StackRefactorId))
-	if err != nil {
-		return err
-	}
-	if end.ExecutionStatus != types.StackRefactorExecutionStatusExecuteComplete {
-		return &refusal{submit.Explanation{Code: "StackRefactorFailed", Text: cmp.Or(aws.ToString(end.ExecutionStatusReason), string(end.ExecutionStatus))}}
 	}
 	return r.moved(ctx, requests, out)
 }

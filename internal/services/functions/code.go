@@ -37,6 +37,14 @@ var responseNode []byte
 //go:embed cfnresponse.py
 var responsePython []byte
 
+// ResponseModule is the module for responses of custom resources that Lambda has beside code in a template in Python or JavaScript.
+func ResponseModule(runtime string) (name string, data []byte) {
+	if strings.HasPrefix(runtime, "python") {
+		return "cfnresponse.py", responsePython
+	}
+	return "cfn-response.js", responseNode
+}
+
 // Inline returns the zip file for code in a template: the source, with the module for custom
 // resources beside it as on Lambda.
 func Inline(runtime, source string) ([]byte, error) {
