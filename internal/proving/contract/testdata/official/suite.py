@@ -88,8 +88,7 @@ class Failures:
             self.failed.append(report.nodeid.split("/")[-1])
 
 
-# Of a run only the names of failed tests are read, and a third of its time goes into tracebacks, plug-ins and collected garbage.
-os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+# Of a run only the names of failed tests are read, and a third of its time goes into tracebacks and collected garbage.
 quick = ["--tb=no", "-p", "no:unraisableexception", "-p", "no:threadexception"]
 gc.freeze()
 answers = os.fdopen(os.dup(1), "w")
