@@ -414,20 +414,14 @@ func refusal(t *testing.T, request *http.Request) string {
 
 // TestSignaturesOfTheCLI has the AWS CLI work with a server that checks signatures.
 func TestSignaturesOfTheCLI(t *testing.T) {
-	aws, err := exec.LookPath("aws")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("skipped: the AWS CLI is not installed")
-	}
+	program(t, "aws", "--version")
 	url := serving(t, local.ServerConfig{Config: local.Config{Keys: keyFile}}).URL()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "large"), bytes.Repeat([]byte("0123456789abcdef"), 9<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(secret string, args ...string) (string, error) {
-		cmd := exec.Command(aws, args...)
+		cmd := exec.Command("aws", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+url, "AWS_ACCESS_KEY_ID="+keyID, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
 			"AWS_REGION="+region, "AWS_DEFAULT_REGION="+region, "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_PAGER=", "AWS_MAX_ATTEMPTS=1")

@@ -138,6 +138,11 @@ func program(t *testing.T, check ...string) {
 	t.Helper()
 	command := strings.Join(check, " ")
 	found, _ := checkedPrograms.LoadOrStore(command, sync.OnceValue(func() error {
+		if check[0] == "aws" {
+			if err := poolAWS(); err != nil {
+				return err
+			}
+		}
 		if out, err := exec.Command(check[0], check[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}

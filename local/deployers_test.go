@@ -176,9 +176,12 @@ func (p place) cdkApp(t *testing.T, cdk, source string) {
 }
 
 // cdk runs a command of the AWS CDK. The rules that each synthesis checks templates against, for 9 s of processor
-// time, are left out unless env has CDK_VALIDATION=true.
+// time, are left out unless env has CDK_VALIDATION=true. What looks at stacks or deletes them takes what was synthesized last.
 func (p place) cdk(t *testing.T, cdk string, env []string, args ...string) (string, error) {
 	t.Helper()
+	if args[0] == "drift" || args[0] == "destroy" {
+		args = append(args, "--app", "cdk.out")
+	}
 	cmd := p.command(t, append([]string{"node", cdk, "--no-color", "--no-notices", "--ci"}, args...)...)
 	cmd.Env = append(cmd.Env, "CDK_DISABLE_CLI_TELEMETRY=true", "CDK_VALIDATION=false", "NODE_NO_WARNINGS=1", "HOME="+p.dir)
 	cmd.Env = append(cmd.Env, env...)
@@ -244,7 +247,7 @@ func TestCDK(t *testing.T) {
 	expectStacks(t, client, "Bootstrapless CREATE_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default CREATE_COMPLETE", "Legacy CREATE_COMPLETE")
 	more = nil
 	expectOutput(t, run("two", "diff", "Legacy"), "[~] Initech::TPS::Report Report", "[-] one", "[+] two", "Number of stacks with differences: 1")
-	run("two", "deploy", "Default", "Legacy", "--require-approval", "never")
+	run("two", "deploy", "Default", "Legacy", "--require-approval", "never", "--app", "cdk.out") // of the comparison
 	expectStacks(t, client, "Bootstrapless CREATE_COMPLETE", "CDKToolkit CREATE_COMPLETE", "Credentials CREATE_COMPLETE", "Default UPDATE_COMPLETE", "Legacy UPDATE_COMPLETE")
 
 	// What was changed outside of the stack is found through the handler's READ.
