@@ -23,7 +23,7 @@ var removals = map[string]string{
 	"internal/foundation/files/temporary.go Close":                      "the same, where the system does not remove open files",
 	"internal/cli/crinit.go writeCustom":                                "files that this call has written to a folder that it has made, and that folder if it is empty",
 	"internal/cli/doctor.go writable":                                   "a file of os.CreateTemp",
-	"internal/cli/init.go writeProject":                                   "folders that this call has made, if they are empty",
+	"internal/cli/init.go writeProject":                                 "folders that this call has made, if they are empty",
 	"internal/running/lambda/runtime.go script":                         "a file of os.CreateTemp",
 	"internal/authoring/project/write.go apply":                         "a file that this call has written, to take it back",
 	"internal/authoring/project/write.go mkdir":                         "a folder that this call has made, if it is empty",

@@ -20,7 +20,7 @@ var docSections = []struct {
 	name      string
 	documents []string
 }{
-	{"Start", []string{"README.md", "docs/README.md", "docs/install.md", "docs/tour.md", "docs/tutorial-python.md", "docs/tutorial-typescript.md", "docs/tutorial.md", "docs/cdk.md", "docs/languages.md", "docs/from.md", "docs/editors.md", "docs/ci.md"}},
+	{"Start", []string{"README.md", "docs/README.md", "docs/install.md", "docs/tour.md", "docs/tutorial-python.md", "docs/tutorial-typescript.md", "docs/tutorial.md", "docs/tutorial-api.md", "docs/cdk.md", "docs/languages.md", "docs/from.md", "docs/editors.md", "docs/ci.md"}},
 	{"Extensions", []string{"docs/testing.md", "docs/upgrade-tests.md", "docs/drift.md", "docs/registering.md", "docs/hooks.md", "docs/modules.md", "docs/custom-resources.md", "docs/from-api.md", "docs/stub.md", "docs/smithy.md"}},
 	{"Local CloudFormation", []string{"docs/serve.md", "docs/console.md", "docs/security.md", "docs/stacks.md", "docs/stack-sets.md", "docs/resources.md", "docs/templates.md", "docs/stack-tests.md", "docs/permissions.md", "docs/rehearsal.md", "docs/emulators.md", "docs/conformance.md"}},
 	{"Reference", []string{"docs/rules.md", "docs/contract.md", "docs/compatibility.md", "docs/glossary.md", "docs/performance.md", "CHANGELOG.md"}},

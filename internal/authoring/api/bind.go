@@ -271,7 +271,7 @@ func (b *binder) checkRequired() {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
 		if m.Required && m.Default == nil && !m.Token && !sent && m.In != InHeader && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
-			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
+			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is not a property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
 		}
 	}
 }

@@ -176,8 +176,8 @@ auth: key
 func TestUnbound(t *testing.T) {
 	a, _ := FromOpenAPI("shop.yaml", []byte(shop))
 	for _, test := range []struct{ resource, settings, want string }{
-		{"Note", "properties: {Value: {ignore: true}}", "POST /notes requires value, which is no property"},
-		{"Lost", "", "POST /lost requires value, which is no property"},
+		{"Note", "properties: {Value: {ignore: true}}", "POST /notes requires value, which is not a property"},
+		{"Lost", "", "POST /lost requires value, which is not a property"},
 		{"Order", "auth: odd", "handlers cannot authenticate by odd"},
 	} {
 		s, _ := ParseSettings("api.yaml", []byte(test.settings))

@@ -101,7 +101,7 @@ func (c *Call) statusPath(property string) string {
 	return ""
 }
 
-// status is the property that tells whether the resource is ready, or nil.
+// status is the property that reports whether the resource is ready, or nil.
 func (b *binder) status() *Property {
 	noun := norm(b.Resource.Name)
 	for _, name := range []string{"status", noun + "status", "state", noun + "state", "lifecyclestate", "provisioningstate", "provisioningstatus"} {

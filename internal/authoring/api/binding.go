@@ -6,7 +6,7 @@ import (
 )
 
 // A Binding says how the handlers of a derived type call its API: which values each call takes
-// from the model and what it gives back. As JSON it is a file of a generated project, which
+// from the model and what it returns. As JSON it is a file of a generated project, which
 // the client of every language reads. Names of properties are those of the schema.
 type Binding struct {
 	Comment    string    `json:"$comment"` // marks the file as generated

@@ -66,13 +66,15 @@ func TestAPIClient(t *testing.T) {
 func TestAPIHandlers(t *testing.T) {
 	drop := func(name string) func(map[string]any) { return func(b map[string]any) { delete(b, name) } }
 	find := func(by string) func(map[string]any) {
-		return func(b map[string]any) { b["find"] = map[string]any{"by": by, "properties": []string{"Name"}, "reason": "r"} }
+		return func(b map[string]any) {
+			b["find"] = map[string]any{"by": by, "properties": []string{"Name"}, "reason": "r"}
+		}
 	}
 	dir := t.TempDir()
 	for i, c := range []struct {
-		name          string
-		change        func(map[string]any)
-		has, hasNot   string
+		name        string
+		change      func(map[string]any)
+		has, hasNot string
 	}{
 		{name: "token", change: func(map[string]any) {}, has: "// PUT /things/{id}/size: Size", hasNot: "checked"},
 		{name: "identifier", change: find("identifier"), has: `req.Memory.Set("checked", true)`, hasNot: "others[found"},
@@ -80,7 +82,9 @@ func TestAPIHandlers(t *testing.T) {
 		{name: "none", change: find("none"), has: "another call may make a second resource", hasNot: "checked"},
 		{name: "no tags", change: drop("tags"), has: "chain.Stabilize", hasNot: "retag"},
 		{name: "no wait", change: drop("wait"), has: "return live, err == nil, err", hasNot: "gone("},
-		{name: "only deleted values", change: func(b map[string]any) { b["wait"] = map[string]any{"property": "Status", "gone": []string{"DELETED"}, "delay": 1} }, has: `case "DELETED"`, hasNot: "switch status"},
+		{name: "only deleted values", change: func(b map[string]any) {
+			b["wait"] = map[string]any{"property": "Status", "gone": []string{"DELETED"}, "delay": 1}
+		}, has: `case "DELETED"`, hasNot: "switch status"},
 		{name: "no success", change: func(b map[string]any) { delete(inside(b, "wait"), "success") }, has: `case "CREATING"`, hasNot: `case "ACTIVE"`},
 		{name: "no list", change: drop("list"), has: "api.Read", hasNot: "func List"},
 		{name: "no update", change: drop("update"), has: "retag", hasNot: "api.Update"},

@@ -2,15 +2,16 @@ package codegen
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	syntax "text/template/parse"
 )
 
-// fill fills in a template of text/template that reads fields and maps only. The package itself
+// Fill fills in a template of text/template that reads fields and maps only. The package itself
 // also looks methods up by name, so the linker would keep every exported method of the program:
 // see docs/decisions/0021-no-methods-by-name.md.
-func fill(name, text string, data any) ([]byte, error) {
+func Fill(name, text string, data any) ([]byte, error) {
 	trees, err := syntax.Parse(name, text, "", "", fillFuncs)
 	if err != nil {
 		return nil, err
@@ -31,6 +32,16 @@ var fillFuncs = map[string]any{
 	"or":     func(a, b any) any { return either(a, b, true) },
 	"len":    func(a any) int { return reflect.ValueOf(a).Len() },
 	"printf": fmt.Sprintf,
+	"json":   jsonText,
+}
+
+// jsonText is a value as JSON.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // values of templates are strings, lists and maps of them
+	}
+	return string(text)
 }
 
 // either is the first value that is as true as it should be, or the second.

@@ -29,7 +29,7 @@ func TestFill(t *testing.T) {
 		if err := template.Must(template.New("t").Parse(text)).Execute(&want, data); err != nil {
 			t.Fatal(err)
 		}
-		got, err := fill("t", text, data)
+		got, err := Fill("t", text, data)
 		if err != nil || string(got) != want.String() {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want.String())
 		}
@@ -39,7 +39,7 @@ func TestFill(t *testing.T) {
 		"{{not}}": "takes 1", `{{$x := 1}}{{$x = 2}}`: "not supported", `{{template "x"}}`: "not supported", "{{if": "unclosed", "{{1.5}}": "not supported",
 		"{{shout 1}}": "not defined", "{{.None | .N}}": "is not a function",
 	} {
-		if _, err := fill("t", text, data); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Fill("t", text, data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

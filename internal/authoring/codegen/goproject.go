@@ -136,7 +136,7 @@ func render(name string, f any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
-	out, err := fill(name, string(text), f)
+	out, err := Fill(name, string(text), f)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}

@@ -297,7 +297,7 @@ func renderJava(name string, f javaFrame) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
-	out, err := fill(name, string(text), f)
+	out, err := Fill(name, string(text), f)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}

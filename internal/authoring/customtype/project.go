@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/formwork-dev/formwork/internal/authoring/codegen"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
@@ -167,16 +166,7 @@ func render(name string, f frame) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New(name).Funcs(template.FuncMap{"json": func(v any) (string, error) {
-		data, err := json.Marshal(v)
-		return string(data), err
-	}}).Parse(string(text))
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = t.Execute(&out, f)
-	return out.Bytes(), err
+	return codegen.Fill(name, string(text), f)
 }
 
 // pythonLibraries are libraries that custom resources use and that no Python has.
