@@ -291,7 +291,8 @@ func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	root, names := at, []string{}
+	root := at
+	var names []string
 	if !info.IsDir() {
 		root, names = filepath.Dir(at), []string{filepath.Base(at)}
 	} else if names, err = codeFiles(at); err != nil {

@@ -109,22 +109,8 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.canary {
-		canaries, err := c.canaries(p)
-		if err != nil {
-			return err
-		}
-		files = append(files, canaries...)
-	}
-	if files, err = p.RefreshExamples(s, files); err != nil {
+	if files, err = c.optional(p, s, files, opts); err != nil {
 		return err
-	}
-	if opts.cdk != "" {
-		file, err := construct(p, s, opts.cdk)
-		if err != nil {
-			return err
-		}
-		files = append(files, file)
 	}
 	statuses, err := applyGenerated(ctx, p, files, opts.check)
 	if err != nil {
@@ -142,6 +128,23 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		statuses = append(statuses, project.Status{Name: "go.mod", State: project.Stale})
 	}
 	return c.reportGenerated(p, statuses, opts.check)
+}
+
+// optional adds the files that options ask for, and the examples.
+func (c *app) optional(p *project.Project, s *schema.Schema, files []codegen.File, opts generateOptions) ([]codegen.File, error) {
+	if opts.canary {
+		canaries, err := c.canaries(p)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, canaries...)
+	}
+	files, err := p.RefreshExamples(s, files)
+	if err != nil || opts.cdk == "" {
+		return files, err
+	}
+	file, err := construct(p, s, opts.cdk)
+	return append(files, file), err
 }
 
 // canaries are the templates of canaries.

@@ -73,11 +73,8 @@ has errors; 2 for a usage error or if the service returned an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.check.remote = *remote
 			o.check.region = cmp.Or(remote.region, c.Getenv("AWS_REGION"), c.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
-			switch {
-			case o.account != "*" && !accountNumber.MatchString(o.account):
-				return usagef("option --account: expected the 12 digits of an account but got %q", o.account)
-			case o.role != "" && !(strings.HasPrefix(o.role, "arn:") && strings.Contains(o.role, ":role/")):
-				return usagef("option --role-arn: expected the ARN of a role but got %q", o.role)
+			if err := o.valid(); err != nil {
+				return err
 			}
 			supplied, err := suppliedParameters(cmd, o.check.parameters)
 			if err != nil {
@@ -105,6 +102,17 @@ has errors; 2 for a usage error or if the service returned an error.`,
 	c.moduleFlags(cmd, &o.check.modules)
 	c.formatFlag(cmd, "text", "json", "policy")
 	return cmd
+}
+
+// valid is a usage error for an option that has no meaning.
+func (o *permissionOptions) valid() error {
+	switch {
+	case o.account != "*" && !accountNumber.MatchString(o.account):
+		return usagef("option --account: expected the 12 digits of an account but got %q", o.account)
+	case o.role != "" && !(strings.HasPrefix(o.role, "arn:") && strings.Contains(o.role, ":role/")):
+		return usagef("option --role-arn: expected the ARN of a role but got %q", o.role)
+	}
+	return nil
 }
 
 func (c *app) stackPermissions(ctx context.Context, o *permissionOptions, file string, supplied []template.Supplied) error {

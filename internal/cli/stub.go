@@ -136,7 +136,7 @@ func (c *app) serveStub(ctx context.Context, args []string, opts *stubOptions) e
 		if err != nil {
 			return fmt.Errorf("open the journal: %w", err)
 		}
-		defer journal.Close()
+		defer func() { _ = journal.Close() }() // each line was written
 		config.Journal = journal
 	}
 	handler, err := stub.New(config)

@@ -34,7 +34,6 @@ func (o *testStubOptions) stubFlags(flags *pflag.FlagSet) {
 // A stubService is a stub that runs for the time of a test.
 type stubService struct {
 	url           *url.URL
-	auth          string         // the kind of the credentials
 	configuration map[string]any // the type configuration of the handlers
 	binding       *api.Binding
 }

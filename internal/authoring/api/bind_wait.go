@@ -75,7 +75,7 @@ func (b *binder) wait() *Wait {
 func (b *binder) waiter(out *Wait, w Waiter, add func(*[]string, string)) {
 	path := b.out.Read.statusPath(out.Property)
 	for _, a := range w.Acceptors {
-		if a.Path == "" || a.Expected == "" || strings.ToLower(a.Path) != strings.ToLower(path) {
+		if a.Path == "" || a.Expected == "" || !strings.EqualFold(a.Path, path) {
 			continue
 		}
 		kind := meaning(a.Expected)

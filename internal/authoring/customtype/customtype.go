@@ -114,9 +114,6 @@ func (u Use) providerKey() string {
 	return string(token.AppendJSON(nil))
 }
 
-// label is what decisions call a use.
-func (u Use) label() string { return u.Resource.LogicalID + " in " + u.In.Name }
-
 // A Provider is the function that a custom resource calls, as far as templates have it.
 type Provider struct {
 	Function *template.Resource // nil if the templates have none

@@ -319,7 +319,7 @@ func (f *fakeCloud) outputs(ctx context.Context, o *fakeOperation) {
 
 // move is a stack refactor.
 func (f *fakeCloud) move(ctx context.Context, o *fakeOperation, op *StackOperation) (*StackOutcome, error) {
-	s, to := o.stack, op.Stack
+	s := o.stack
 	for _, name := range []string{"create", "read", "update", "delete"} {
 		if f.schema.Handler(name) == nil {
 			return nil, &Refusal{"StackRefactorFailed", "Stack Refactor does not support " + f.schema.TypeName.Value + "."}
@@ -332,8 +332,7 @@ func (f *fakeCloud) move(ctx context.Context, o *fakeOperation, op *StackOperati
 		return nil, &Refusal{"StackRefactorFailed", err.Error()}
 	}
 	if op.Move.Stack != "" {
-		to = op.Move.Stack
-		f.stacks[op.Stack], f.stacks[to] = &fakeStack{}, s
+		f.stacks[op.Stack], f.stacks[op.Move.Stack] = &fakeStack{}, s
 	}
 	if f.deviates == "moves by creating" {
 		s.id = "id-4711"

@@ -35,10 +35,10 @@ func (s Seen) Add(tape *httptape.Tape) {
 		}
 		switch name := actionOfCall(e, u); name {
 		case "sts:GetCallerIdentity": // everybody may
-		default:
-			calls.Actions = append(calls.Actions, name)
 		case "":
 			calls.Unknown = append(calls.Unknown, e.Method+" "+u.Scheme+"://"+u.Host+u.EscapedPath())
+		default:
+			calls.Actions = append(calls.Actions, name)
 		}
 	}
 	for _, list := range []*[]string{&calls.Actions, &calls.Unknown} {
@@ -180,10 +180,9 @@ var bucketParts = map[string]string{
 
 // s3Operation is the action of a request to S3.
 func s3Operation(method string, u *url.URL) string {
-	bucket, key := "", strings.Trim(u.Path, "/")
-	if label, _, _ := strings.Cut(u.Hostname(), "."); label != "s3" && !strings.HasPrefix(label, "s3-") {
-		bucket = label
-	} else {
+	bucket, _, _ := strings.Cut(u.Hostname(), ".")
+	key := strings.Trim(u.Path, "/")
+	if bucket == "s3" || strings.HasPrefix(bucket, "s3-") {
 		bucket, key, _ = strings.Cut(key, "/")
 	}
 	query := u.Query()
