@@ -352,14 +352,15 @@ func (d *deriver) add(action string, op *Operation, m *Member) *Property {
 	return p
 }
 
-// leaveOutUpdates leaves out what only updates have: create would not set it, and no response shows it. An update
-// that sets nothing else is not one of the resource.
+// leaveOutUpdates leaves out what only updates have: create would not set it, and no response shows it. In Smithy models,
+// which have fewer operations below a resource, it must be a part of something that read returns. An update that sets
+// nothing else is not one of the resource.
 func (d *deriver) leaveOutUpdates() {
 	if _, set := d.settings.Operations["update"]; set {
 		return
 	}
 	only := func(p *Property) bool {
-		return p.settings == nil && !p.Identifier && !p.Tags && !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Action != "update" })
+		return p.settings == nil && !p.Identifier && !p.Tags && (d.API.Format == "openapi" || d.readAll[norm(p.Uses[0].Member.Name)]) && !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Action != "update" })
 	}
 	sets := func(p *Property, op *Operation, required bool) bool {
 		return slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Operation == op && (u.Member.Required || !required) })
