@@ -303,7 +303,7 @@ func (c *app) testConfig(ctx context.Context, opts *testOptions, p *project.Proj
 		return config, err
 	}
 	if opts.service != nil {
-		config.TypeConfiguration, config.Inapplicable = opts.service.configuration, opts.service.inapplicable
+		opts.service.configure(&config)
 	} else if config.TypeConfiguration, err = c.readTypeConfiguration(opts.typeConfiguration, p.Kind, &problems); err != nil {
 		return config, err
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -36,6 +35,7 @@ type stubService struct {
 	url           *url.URL
 	configuration map[string]any // the type configuration of the handlers
 	binding       *api.Binding
+	absent        []string // properties that the stub never returns
 }
 
 // checkStub checks the combination of options.
@@ -77,6 +77,11 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding}
+	for _, property := range from.derived.Properties {
+		if property.ReadOnly && stub.Absent(property.Name) {
+			opts.service.absent = append(opts.service.absent, property.Name)
+		}
+	}
 	opts.reachStub(at.Host)
 	return func() {
 		_ = server.Close()
@@ -126,13 +131,16 @@ func stubConfiguration(auth string, at *url.URL) map[string]any {
 	return out
 }
 
+// configure completes the configuration of tests that run against the stub.
+func (s *stubService) configure(config *contract.Config) {
+	config.TypeConfiguration, config.Inapplicable = s.configuration, s.inapplicable
+	config.Unremovable, config.Absent = s.binding.Unremovable(), s.absent
+}
+
 // inapplicable returns why a test cannot pass: creating is repeatable only if the service, or a look-up that
 // an earlier call has made, tells a repetition from another request.
 func (s *stubService) inapplicable(c *contract.Case) string {
 	name, find := c.Name(), s.binding.Find
-	if fixed := s.binding.Unremovable(); name == "contract_update_removes" && len(fixed) > 0 {
-		return "the API has no value that removes " + strings.Join(fixed, ", ")
-	}
 	repeated := []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response", "contract_create_two_faults"}
 	switch {
 	case find.By == "identifier" && name == "contract_create_same_token":

@@ -215,6 +215,19 @@ func (s *Shape) Member(name string) *Member {
 	return nil
 }
 
+// refuseLoop makes a list or map that is an item of itself, without a structure between, any value: nothing that
+// visits its items would end.
+func (s *Shape) refuseLoop() {
+	seen := map[*Shape]bool{}
+	for at := s; at != nil && (at.Kind == List || at.Kind == Map); at = at.Item {
+		if seen[at] {
+			s.Kind, s.Item, s.Key, s.Refused = Any, nil, nil, "it contains itself"
+			return
+		}
+		seen[at] = true
+	}
+}
+
 // A Resource is a set of operations that create, read and delete one thing.
 type Resource struct {
 	Name string // "Cluster"

@@ -30,9 +30,10 @@ func (d *Derived) Bind() (*Binding, diag.List) {
 type binder struct {
 	*deriver
 	out   *Binding
-	names map[*Shape]string
+	names map[definitionKey]string
 	taken map[string]bool
 	hint  string // names a structure without a name
+	set   bool   // the property that is bound can be set: the schema has none of its read-only members
 }
 
 func (b *binder) refuse(at diag.Range, message, hint string) {
@@ -42,7 +43,7 @@ func (b *binder) refuse(at diag.Range, message, hint string) {
 // bind makes the binding. A list that handlers cannot use is dropped from the resource.
 func (d *deriver) bind() {
 	r := d.Resource
-	b := &binder{deriver: d, names: map[*Shape]string{}, taken: map[string]bool{}, out: &Binding{
+	b := &binder{deriver: d, names: map[definitionKey]string{}, taken: map[string]bool{}, out: &Binding{
 		Comment: BindingComment, TypeName: d.TypeName, API: d.API.Name, Version: d.API.Version, Protocol: d.API.Protocol,
 		Statuses: handlerStatuses, Shapes: map[string][]BoundMember{},
 	}}
@@ -165,7 +166,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		out.Send = append(out.Send, Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Reset: reset(m)})
+		out.Send = append(out.Send, Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Reset: reset(p, m)})
 	}
 	for _, m := range op.Members() {
 		if p := b.identified(op, m, action); p != nil {
@@ -192,10 +193,13 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	}
 	if b.API.Format == "openapi" {
 		if m.In != InPath {
-			if m.In == InBody && action == "update" && op.Body.Member(m.Name) == m && !strings.Contains(op.Path, "{") { // the item is named in the body
-				return b.params[norm(m.Name)]
+			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || strings.Contains(op.Path, "{") {
+				return nil
 			}
-			return nil
+			if p := b.exact(m.Name); p != nil && p.Identifier { // the item is named in the body
+				return p
+			}
+			return b.params[norm(m.Name)]
 		}
 		position := 0
 		for _, segment := range segmentsOf(op.Path) {
@@ -295,6 +299,7 @@ func (b *binder) checkIdentifiers() {
 
 // ofProperty is the shape of a property at the top of a request or response.
 func (b *binder) ofProperty(p *Property, m *Member, in string) *BoundShape {
+	b.set = !p.ReadOnly
 	out := b.member(m, in)
 	if p.Identifier && (out.Kind == "integer" || out.Kind == "number") {
 		own := *out
@@ -353,7 +358,8 @@ func (b *binder) timestamp(s *Shape, in string) string {
 
 // object is the name of the members of a structure.
 func (b *binder) object(s *Shape) string {
-	if name, known := b.names[s]; known {
+	key := definitionKey{s, b.set}
+	if name, known := b.names[key]; known {
 		return name
 	}
 	name := cmp.Or(pascal(s.Name), b.hint, "Object")
@@ -361,10 +367,13 @@ func (b *binder) object(s *Shape) string {
 	for i := 2; b.taken[name]; i++ {
 		name = fmt.Sprint(base, i)
 	}
-	b.names[s], b.taken[name] = name, true
+	b.names[key], b.taken[name] = name, true
 	members := []BoundMember{}
 	seen := map[string]bool{}
 	for _, m := range s.Members {
+		if b.set && m.ReadOnly || !b.set && m.WriteOnly {
+			continue
+		}
 		inner := pascal(m.Name)
 		if inner == "" || len(inner) > 64 || seen[inner] || m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed {
 			continue
@@ -378,10 +387,12 @@ func (b *binder) object(s *Shape) string {
 
 // reset is what an update sends for a property that was removed: its default, null, or an
 // empty list or map; nil if nothing says so.
-func reset(m *Member) json.RawMessage {
-	switch {
+func reset(p *Property, m *Member) json.RawMessage {
+	switch create := p.in("create"); {
 	case m.Default != nil:
 		return m.Default.AppendJSON(nil)
+	case create != nil && create.Default != nil && create.Shape.Kind == m.Shape.Kind:
+		return create.Default.AppendJSON(nil)
 	case m.Shape.Nullable:
 		return json.RawMessage("null")
 	case m.Shape.MinLen != nil && *m.Shape.MinLen > 0:

@@ -215,3 +215,48 @@ func TestHandlerCodes(t *testing.T) {
 		}
 	}
 }
+
+// pets is an API that names a resource in the body of an update, and whose lists contain themselves.
+const pets = `openapi: 3.0.3
+info: {title: Pets, version: "1"}
+paths:
+  /pet:
+    post: {requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}, responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}}}
+    put: {requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}, responses: {"200": {description: d}}}
+  /pet/{petId}:
+    parameters: [{name: petId, in: path, required: true, schema: {type: string}}]
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}}}
+    put: {requestBody: {content: {application/json: {schema: {type: object, properties: {name: {type: string}}}}}}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /pet/{petId}/secret:
+    parameters: [{name: petId, in: path, required: true, schema: {type: string}}]
+    put: {requestBody: {content: {application/json: {schema: {type: object, properties: {phrase: {type: string}}}}}}, responses: {"200": {description: d}}}
+components:
+  schemas:
+    Deep: {type: array, items: {$ref: "#/components/schemas/Wide"}}
+    Wide: {type: object, additionalProperties: {$ref: "#/components/schemas/Deep"}}
+    Pet: {type: object, properties: {id: {type: string}, name: {type: string}, deep: {$ref: "#/components/schemas/Deep"}}}
+`
+
+func TestBindingOfPets(t *testing.T) {
+	a, problems := FromOpenAPI("pets.yaml", []byte(pets))
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	for _, test := range []struct{ settings, want string }{
+		{"operations: {update: [\"PUT /pet\"]}", "PUT /pet [Id=body:id string!, Name=body:name string] -> []"},
+		{"", "PUT /pet/{petId} [Id=path:petId string!, Name=body:name string] -> []"}, // nor what only an update has
+	} {
+		s, _ := ParseSettings("api.yaml", []byte(test.settings))
+		d, problems := Derive(a, a.Resource("Pet"), "Acme::Pet::Pet", s)
+		if problems.HasErrors() {
+			t.Fatal(problems)
+		}
+		b, problems := d.Bind()
+		if b == nil || len(b.Update) != 1 || line(b.Update[0]) != test.want {
+			t.Errorf("%q: %v %v", test.settings, b, problems)
+		} else if strings.Contains(string(d.JSON()), `"Deep"`) || strings.Contains(string(d.JSON()), `"Phrase"`) {
+			t.Errorf("%s", d.JSON())
+		}
+	}
+}

@@ -33,7 +33,7 @@ func TestUnremovable(t *testing.T) {
 		protocol, method string
 		want             []string
 	}{
-		{"openapi", "PUT", []string{"Mode"}}, {"openapi", "PATCH", []string{"Color", "Mode"}}, {"openapi", "POST", []string{"Color", "Mode"}}, {"restJson1", "PUT", []string{"Color", "Mode"}},
+		{"openapi", "PUT", []string{"Mode"}}, {"openapi", "PATCH", []string{"Color", "Mode"}}, {"openapi", "POST", []string{"Color", "Mode"}}, {"restJson1", "PUT", []string{"Mode"}}, {"restJson1", "POST", []string{"Color", "Mode"}},
 	} {
 		b := &Binding{Protocol: test.protocol, Create: &Call{Send: []Bound{{Property: "Name", Required: true}}}, Update: []*Call{{Method: test.method, Changes: changes, Send: send}}}
 		if got := b.Unremovable(); !slices.Equal(got, test.want) {

@@ -91,6 +91,7 @@ func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.L
 	}
 	d.collect()
 	d.identify()
+	d.leaveOutUpdates()
 	if d.tagged() && d.arnProperty() == nil {
 		d.Resource.Tags = nil // they know resources by their ARNs
 	}
@@ -351,6 +352,31 @@ func (d *deriver) add(action string, op *Operation, m *Member) *Property {
 	return p
 }
 
+// leaveOutUpdates leaves out what only updates have: create would not set it, and no response shows it. In Smithy models,
+// which have fewer operations below a resource, it must be a part of something that read returns. An update that sets
+// nothing else is not one of the resource.
+func (d *deriver) leaveOutUpdates() {
+	if _, set := d.settings.Operations["update"]; set {
+		return
+	}
+	only := func(p *Property) bool {
+		return p.settings == nil && !p.Identifier && !p.Tags && (d.API.Format == "openapi" || d.readAll[norm(p.Uses[0].Member.Name)]) && !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Action != "update" })
+	}
+	sets := func(p *Property, op *Operation, required bool) bool {
+		return slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Operation == op && (u.Member.Required || !required) })
+	}
+	d.Resource.Update = slices.DeleteFunc(slices.Clone(d.Resource.Update), func(op *Operation) bool {
+		return !slices.ContainsFunc(d.Properties, func(p *Property) bool { return !p.Identifier && !only(p) && sets(p, op, false) })
+	})
+	d.Properties = slices.DeleteFunc(d.Properties, func(p *Property) bool {
+		if !only(p) || slices.ContainsFunc(d.Resource.Update, func(op *Operation) bool { return sets(p, op, true) }) {
+			return false
+		}
+		d.ignore(p.Uses[0].Member.Name, fmt.Sprintf("only %s has it", p.Uses[0].Operation.Name))
+		return true
+	})
+}
+
 // decide settles whether a property is read-only, create-only, write-only and required.
 func (d *deriver) decide(p *Property) {
 	create, update, read, set := p.in("create"), p.in("update"), p.in("read"), p.settable()
@@ -380,9 +406,14 @@ func (d *deriver) decide(p *Property) {
 		d.note(p.Name, "updatable", "only updates set it: %s", p.Uses[0].Operation.Name)
 	}
 	d.decideWriteOnly(p, read, set, tagged)
-	if create != nil && create.Required && !p.ReadOnly {
+	switch {
+	case create == nil || p.ReadOnly:
+	case create.Required:
 		p.Required = true
 		d.note(p.Name, "required", "%s requires it", d.Resource.Create.Name)
+	case p.Identifier && p.in("created") == nil:
+		p.Required = true
+		d.note(p.Name, "required", "it identifies the resource, and %s does not return it", d.Resource.Create.Name)
 	}
 	d.override(p)
 	if set != nil && !p.Required && !p.WriteOnly && read != nil && set.Default == nil {

@@ -16,6 +16,7 @@ var generic = []string{"id", "sid", "uuid", "guid", "name", "key", "slug", "iden
 func (d *deriver) identify() {
 	var found []*Property
 	problems, decisions := d.problems, d.Decisions
+	d.addScope()
 	for i, id := range d.Resource.Identifiers {
 		p := d.identifier(i, id)
 		if p == nil {
@@ -55,6 +56,30 @@ func (d *deriver) identify() {
 	}
 	rest := slices.DeleteFunc(slices.Clone(d.Properties), func(p *Property) bool { return slices.Contains(found, p) })
 	d.Properties = append(found, rest...)
+}
+
+// addScope adds the identifier of what a resource is in although no operation requires it: read, create and delete
+// take it, and another resource is called so. Without it, they mean the default one, as with GroupName of a schedule.
+func (d *deriver) addScope() {
+	r := d.Resource
+	if d.API.Format != "smithy" || len(r.Identifiers) != 1 {
+		return
+	}
+	for _, m := range r.Read.Members() {
+		noun, named := strings.CutSuffix(norm(m.Name), "name")
+		takes := func(op *Operation) bool {
+			return slices.ContainsFunc(op.Members(), func(other *Member) bool { return other.Name == m.Name })
+		}
+		if m.Required || !named || len(noun) < 3 || !takes(r.Create) || !takes(r.Delete) {
+			continue
+		}
+		for _, other := range d.API.Resources {
+			if other.Name != r.Name && len(other.Identifiers) == 1 && strings.HasSuffix(norm(other.Name), noun) {
+				r.Identifiers = []string{m.Name, r.Identifiers[0]}
+				return
+			}
+		}
+	}
 }
 
 // named returns the property with that name in the schema or the API, or nil.

@@ -98,6 +98,7 @@ func (r *openapiReader) fill(out *Shape, v *document.Value, depth int) {
 	case "array":
 		out.Kind = List
 		out.Item = r.shape(keyword(parts, "items"), "", depth+1)
+		out.refuseLoop()
 		out.MinLen, out.MaxLen = optional(keyword(parts, "minItems")), optional(keyword(parts, "maxItems"))
 		unique := keyword(parts, "uniqueItems")
 		out.Unique = unique != nil && unique.Bool
@@ -165,6 +166,7 @@ func (r *openapiReader) fillObject(out *Shape, parts []*document.Value, depth in
 		return
 	}
 	out.Kind, out.Item = Map, r.shape(more, "", depth+1)
+	out.refuseLoop()
 	out.MinLen, out.MaxLen = optional(keyword(parts, "minProperties")), optional(keyword(parts, "maxProperties"))
 }
 

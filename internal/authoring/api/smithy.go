@@ -48,7 +48,7 @@ func FromSmithy(m *smithy.Model, service smithy.ID) (*API, error) {
 	}
 	r := &smithyReader{
 		m: m, service: found, api: &API{Name: found.Name(), Version: found.Version, Format: "smithy", Target: found.Name()},
-		shapes: map[smithy.ID]*Shape{}, operations: map[smithy.ID]*Operation{},
+		shapes: map[smithy.ID]*Shape{}, copies: map[*Shape][]*Shape{}, operations: map[smithy.ID]*Operation{},
 	}
 	r.readService()
 	resources, operations := m.TopDown(found)
@@ -64,6 +64,7 @@ type smithyReader struct {
 	service    *smithy.Shape
 	api        *API
 	shapes     map[smithy.ID]*Shape
+	copies     map[*Shape][]*Shape // of lists and maps that were copied before their items were known
 	operations map[smithy.ID]*Operation
 	tags       []*Operation // that tag resources of the service
 }
@@ -330,6 +331,9 @@ func (r *smithyReader) memberShape(s *smithy.Shape) *Shape {
 	}
 	own := *shape
 	constrain(&own, s)
+	if (shape.Kind == List || shape.Kind == Map) && shape.Item == nil {
+		r.copies[shape] = append(r.copies[shape], &own)
+	}
 	return &own
 }
 
@@ -380,6 +384,10 @@ func (r *smithyReader) shape(id smithy.ID) *Shape {
 		for _, member := range s.Members {
 			out.Members = append(out.Members, r.member(member))
 		}
+	}
+	out.refuseLoop()
+	for _, narrowed := range r.copies[out] {
+		narrowed.Kind, narrowed.Key, narrowed.Item, narrowed.Refused = out.Kind, out.Key, out.Item, out.Refused
 	}
 	return out
 }

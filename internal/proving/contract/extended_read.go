@@ -30,7 +30,7 @@ func (r *run) everyReadOnly() error {
 	defer r.mu.Unlock()
 	for _, path := range s.ReadOnly {
 		node := s.Property(path.Tokens)
-		if len(path.Tokens) != 1 || r.returned[path.Tokens[0]] || s.IsDeprecated(path.Tokens) || node == nil || !isScalar(s, node) {
+		if len(path.Tokens) != 1 || r.returned[path.Tokens[0]] || slices.Contains(r.cfg.Absent, path.Tokens[0]) || s.IsDeprecated(path.Tokens) || node == nil || !isScalar(s, node) {
 			continue
 		}
 		return r.violation(clauseText("create.read-only"), "no model of CREATE, READ or UPDATE has %s, which is read-only; if it has a value with other inputs only, add a set of those", path.Tokens)

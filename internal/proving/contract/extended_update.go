@@ -404,10 +404,13 @@ func updateRemoves(ctx context.Context, r *run) error {
 	for _, key := range slices.Sorted(maps.Keys(r.shared.input)) {
 		at := document.Pointer{key}
 		candidate := without(shorter, at)
-		if !r.changeable(at) || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(shorter, schema.CheckConfig{})) {
+		if !r.changeable(at) || slices.Contains(r.cfg.Unremovable, key) || len(s.Check(candidate, schema.CheckConfig{})) > len(s.Check(shorter, schema.CheckConfig{})) {
 			continue
 		}
 		shorter, gone = candidate, true
+	}
+	if !gone && len(r.cfg.Unremovable) > 0 {
+		return skipped("Not applicable: the API has no value that removes " + strings.Join(r.cfg.Unremovable, ", "))
 	}
 	if !gone {
 		return skipped("No property of the input can be left out. Skipping test.")

@@ -85,6 +85,9 @@ type Config struct {
 	// skipped with the reason. Nil means that all can.
 	Inapplicable func(c *Case) string
 
+	Unremovable []string // properties that no update of the service can remove
+	Absent      []string // read-only properties that the service does not return during the tests, such as reasons of failures
+
 	// Faults adds the tests of handlers under faults. Nil means none.
 	Faults *Faults
 

@@ -146,14 +146,14 @@ func (k checker) number(shape *api.Shape, value json.Number, at string) {
 	if bits, sized := sizes[shape.Format]; sized && shape.Kind == api.Integer {
 		limit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), bits-1))
 		if n.Cmp(limit) >= 0 || n.Cmp(new(big.Rat).Neg(limit)) < 0 {
-			k.problems.add(at, "%s does not fit into %d bits", cut(value.String()), bits)
+			k.problems.add(at, "%s does not fit into %d bits", quoted(shape, value.String()), bits)
 		}
 	}
 	if least, ok := exact(shape.Minimum); ok && n.Cmp(least) < 0 {
-		k.problems.add(at, "%s is less than the minimum of %s", value, shape.Minimum)
+		k.problems.add(at, "%s is less than the minimum of %s", quoted(shape, value.String()), shape.Minimum)
 	}
 	if most, ok := exact(shape.Maximum); ok && n.Cmp(most) > 0 {
-		k.problems.add(at, "%s is more than the maximum of %s", value, shape.Maximum)
+		k.problems.add(at, "%s is more than the maximum of %s", quoted(shape, value.String()), shape.Maximum)
 	}
 }
 

@@ -204,19 +204,30 @@ func (d *decoder) number(shape *api.Shape, text, at string) any {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || text == "" || strings.ContainsAny(text, "_xXpP") {
-		d.problems.add(at, "%q is not a number", cut(text))
+		d.problems.add(at, "%s is not a number", quoted(shape, text))
 		return nil
 	}
 	if shape.Kind == api.Integer {
 		if _, whole := new(big.Int).SetString(text, 10); !whole {
 			if f != float64(int64(f)) {
-				d.problems.add(at, "%s is not a whole number", cut(text))
+				d.problems.add(at, "%s is not a whole number", quoted(shape, text))
 				return nil
 			}
 			text = strconv.FormatInt(int64(f), 10)
 		}
 	}
 	return json.Number(strings.TrimPrefix(text, "+"))
+}
+
+// quoted is a value for a message, unless it is a secret. Numbers have no quotes.
+func quoted(shape *api.Shape, text string) string {
+	if shape.Sensitive || shape.Format == "password" {
+		return "the value"
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return cut(text)
+	}
+	return strconv.Quote(cut(text))
 }
 
 func (d *decoder) blob(shape *api.Shape, text, at string) any {
@@ -264,7 +275,7 @@ func (d *decoder) timestamp(shape *api.Shape, text string, number bool, at strin
 		}
 	}
 	if err != nil {
-		d.problems.add(at, "%q is not a time in the format %s", cut(text), format)
+		d.problems.add(at, "%s is not a time in the format %s", quoted(shape, text), format)
 		return nil
 	}
 	return t.UTC().Format(time.RFC3339Nano)
@@ -275,7 +286,7 @@ func (d *decoder) text(shape *api.Shape, text, at string) any {
 	switch shape.Kind {
 	case api.Boolean:
 		if text != "true" && text != "false" {
-			d.problems.add(at, "%q is not true or false", cut(text))
+			d.problems.add(at, "%s is not true or false", quoted(shape, text))
 			return nil
 		}
 		return text == "true"

@@ -132,6 +132,7 @@ func (f *fault) header() http.Header {
 
 // describe fills the shape of an error with what is known of a fault.
 func (s *Stub) describe(shape *api.Shape, f *fault, status int, code string, depth int) any {
+	s.makers.left--
 	switch {
 	case shape == nil || shape.Kind == api.Any:
 		return map[string]any{"code": code, "message": f.message}
@@ -139,7 +140,7 @@ func (s *Stub) describe(shape *api.Shape, f *fault, status int, code string, dep
 		return f.message
 	case shape.Kind == api.List && depth < 4 && shape.Item != nil:
 		return []any{s.describe(shape.Item, f, status, code, depth+1)}
-	case shape.Kind != api.Structure || depth > 4:
+	case shape.Kind != api.Structure || depth > 4 || s.makers.left <= 0:
 		return s.makers.plainValue(shape, 0)
 	}
 	out := map[string]any{}

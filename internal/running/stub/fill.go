@@ -67,7 +67,7 @@ func (s *Stub) fillStructure(r *resource, shape *api.Shape, i *item, depth int) 
 // known is what a resource has for a member.
 func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if s.hasTags() && plain(m.Name) == "tags" && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
-		return tagsAs(m.Shape, i.Tags), true
+		return tagsAs(m.Shape, i.Tags), m.Shape.MinLen == nil || len(i.Tags) >= *m.Shape.MinLen
 	}
 	v, ok := i.get(r.Name, m.Name)
 	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
@@ -198,15 +198,18 @@ func (r *resource) nested(key []string) string {
 // absent are parts of names of members that a resource without a failure does not have.
 var absent = []string{"delet", "error", "fail", "reason", "message", "expir", "next", "previous", "prev", "warning"}
 
+// Absent reports whether the stub never returns a member of that name, because no resource of it ever fails.
+func Absent(name string) bool { return contains(name, absent...) }
+
 // made is a value that the service decides on. There is none for members that a caller could
 // have set, unless the description requires them.
 func (s *Stub) made(r *resource, m *api.Member, i *item) (any, bool) {
 	simple := m.Shape.Kind >= api.Boolean && m.Shape.Kind <= api.Timestamp
 	settable := r.settable[plain(m.Name)]
 	switch {
-	case m.Required && m.Shape.Nullable && (settable || contains(m.Name, absent...)):
+	case m.Required && m.Shape.Nullable && (settable || Absent(m.Name)):
 		return nil, true
-	case !m.Required && (settable || !simple || contains(m.Name, absent...)):
+	case !m.Required && (settable || !simple || Absent(m.Name)):
 		return nil, false
 	}
 	w := s.wish(r, i, m.Name)

@@ -35,16 +35,10 @@ func (s *Stub) note(c *call, r *http.Request, status int, problem *fault) {
 		if c.role.resource != nil {
 			line.Resource = c.role.resource.Name
 		}
-		names := map[string]bool{"authorization": true, "cookie": true}
+		names := secrets(c.op.Body, &api.Shape{Kind: api.Structure, Members: c.op.Params})
+		names["authorization"], names["cookie"] = true, true
 		for _, scheme := range s.api.Auth {
 			names[plain(scheme.Key)] = true
-		}
-		for _, shape := range []*api.Shape{c.op.Body, {Kind: api.Structure, Members: c.op.Params}} {
-			walk(shape, 0, func(m *api.Member) {
-				if m.Sensitive || m.WriteOnly || m.Shape.Sensitive || m.Shape.Format == "password" {
-					names[plain(m.Name)] = true
-				}
-			})
 		}
 		line.Input = hide(c.input(), names)
 	}

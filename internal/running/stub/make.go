@@ -23,9 +23,13 @@ import (
 type makers struct {
 	patterns map[string]*regexp2.Regexp // nil: cannot be compiled
 	base     *schema.Schema
+	left     int // values that may be made for this call
 }
 
-func newMakers() *makers { return &makers{patterns: map[string]*regexp2.Regexp{}} }
+// maxMade bounds the values that are made for one response: structures that contain each other have any number.
+const maxMade = 10_000
+
+func newMakers() *makers { return &makers{patterns: map[string]*regexp2.Regexp{}, left: maxMade} }
 
 // matches reports whether a text has a match. What cannot be decided counts as one.
 func (m *makers) matches(pattern, text string) bool {
@@ -179,9 +183,10 @@ func (m *makers) plainValue(shape *api.Shape, depth int) any { return m.value(sh
 // value makes a value: structures have their required members, lists and maps as little as
 // is allowed.
 func (m *makers) value(shape *api.Shape, w wish, depth int) any {
-	if depth > 8 {
+	if depth > 8 || m.left <= 0 {
 		return nil
 	}
+	m.left--
 	below := func(name string) wish {
 		w := w
 		w.name, w.seed = name, w.seed+"/"+name
@@ -243,10 +248,10 @@ func (m *makers) member(member *api.Member, w wish, depth int) any {
 // smallest is the number nearest to zero that is allowed.
 func smallest(shape *api.Shape) any {
 	n := new(big.Rat)
-	if least, ok := new(big.Rat).SetString(shape.Minimum); ok && least.Sign() > 0 {
+	if least, ok := exact(shape.Minimum); ok && least.Sign() > 0 {
 		n = least
 	}
-	if most, ok := new(big.Rat).SetString(shape.Maximum); ok && most.Cmp(n) < 0 {
+	if most, ok := exact(shape.Maximum); ok && most.Cmp(n) < 0 {
 		n = most
 	}
 	if n.IsInt() {
@@ -274,32 +279,34 @@ const hiddenValue = "***"
 
 // sensitive are the plain names of members of a resource that reports do not show.
 func (s *Stub) sensitive(r *resource) map[string]bool {
-	out := map[string]bool{}
+	var shapes []*api.Shape
 	for op, role := range s.roles {
-		if role.resource != r || op == nil {
-			continue
-		}
-		for _, shape := range []*api.Shape{op.Body, op.Output} {
-			walk(shape, 0, func(m *api.Member) {
-				if m.Sensitive || m.Shape.Sensitive || m.WriteOnly || m.Shape.Format == "password" {
-					out[plain(m.Name)] = true
-				}
-			})
+		if role.resource == r && op != nil {
+			shapes = append(shapes, op.Body, op.Output)
 		}
 	}
-	return out
+	return secrets(shapes...)
 }
 
-// walk visits the members of a shape, a few levels deep.
-func walk(shape *api.Shape, depth int, visit func(*api.Member)) {
-	if shape == nil || depth > 4 {
-		return
+// secrets are the plain names of members of shapes that only the caller and the service may know, at any depth.
+func secrets(shapes ...*api.Shape) map[string]bool {
+	out, seen := map[string]bool{}, map[*api.Shape]bool{nil: true}
+	for len(shapes) > 0 {
+		shape := shapes[len(shapes)-1]
+		shapes = shapes[:len(shapes)-1]
+		if seen[shape] {
+			continue
+		}
+		seen[shape] = true
+		for _, m := range shape.Members {
+			if m.Sensitive || m.Shape.Sensitive || m.WriteOnly || m.Shape.Format == "password" {
+				out[plain(m.Name)] = true
+			}
+			shapes = append(shapes, m.Shape)
+		}
+		shapes = append(shapes, shape.Item)
 	}
-	for _, m := range shape.Members {
-		visit(m)
-		walk(m.Shape, depth+1, visit)
-	}
-	walk(shape.Item, depth+1, visit)
+	return out
 }
 
 // hide replaces the values of sensitive members at any depth.

@@ -3,6 +3,8 @@ package stub
 import (
 	"strings"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
 )
 
 // odd is an API whose resources have several ways to be found, listed and changed.
@@ -137,5 +139,43 @@ func TestSeeds(t *testing.T) {
 	}
 	if bodies[0] != bodies[1] || bodies[1] == bodies[2] {
 		t.Errorf("%q", bodies)
+	}
+}
+
+// TestEndless checks structures that contain each other more often than can be made, and messages about secrets.
+func TestEndless(t *testing.T) {
+	wide := "{type: object, required: [a, b, c, d, e, f, g, h, i, j], properties: {"
+	for _, name := range strings.Split("abcdefghij", "") {
+		wide += name + `: {$ref: "#/components/schemas/Wide"}, `
+	}
+	s := newStub(t, Config{NoAuth: true, API: fromOpenAPI(t, `openapi: 3.0.3
+info: {title: T, version: "1"}
+paths:
+  /things:
+    post: {requestBody: {content: {application/x-www-form-urlencoded: {schema: {type: object, properties: {pin: {type: integer}, size: {type: integer}}}}}}, responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}}}}
+  /things/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Thing"}}}}}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  schemas:
+    Wide: `+strings.TrimSuffix(wide, ", ")+`}}
+    Thing: {type: object, required: [id, wide], properties: {id: {type: string}, size: {type: integer}, wide: {$ref: "#/components/schemas/Wide"}}}
+`)})
+	form := "Content-Type=application/x-www-form-urlencoded"
+	play(t, s, []step{
+		{"POST /things size=x", 400, `size: \"x\" is not a number`, form},
+		{"POST /things size=1", 201, `"wide":{"a":{`, form},
+	})
+	if got := quoted(&api.Shape{Kind: api.Integer, Sensitive: true}, "4711x"); got != "the value" {
+		t.Error(got)
+	}
+	deep := &api.Shape{Kind: api.Structure, Members: []*api.Member{{Name: "pass_phrase", WriteOnly: true, Shape: &api.Shape{Kind: api.String}}}}
+	for range 10 {
+		deep = &api.Shape{Kind: api.Structure, Members: []*api.Member{{Name: "inner", Shape: deep}}}
+	}
+	deep.Members = append(deep.Members, &api.Member{Name: "self", Shape: deep})
+	if got := secrets(deep); !got["passphrase"] || len(got) != 1 {
+		t.Error(got)
 	}
 }

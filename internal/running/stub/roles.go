@@ -214,7 +214,7 @@ func (s *Stub) study(r *resource) {
 			continue
 		}
 		for _, m := range s.settableOf(r, op) {
-			if m.ReadOnly || m.Token {
+			if m.ReadOnly || m.Token || role.action == part && plain(m.Name) == plain(r.Name) { // a part that refers to the resource
 				continue
 			}
 			r.settable[plain(m.Name)] = true

@@ -399,14 +399,13 @@ func reads(op *api.Operation) bool {
 	return op.Method == http.MethodGet || slices.ContainsFunc([]string{"Get", "Describe", "List"}, func(verb string) bool { return strings.HasPrefix(op.Name, verb) })
 }
 
-// change sets the members of a request. PUT on a resource removes those that it could have had.
+// change sets the members of a request. PUT removes those that it could have had.
 func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
 	if c.op.Method == http.MethodPut && c.role.action != part {
-		below := c.op.Path != r.ID && len(s.labels[c.op]) == len(r.ids) && strings.HasPrefix(shapeOf(c.op.Path), shapeOf(r.ID)+"/")
 		for _, m := range s.settableOf(r, c.op) {
-			if _, set := given[m.Name]; !set && !below && !m.ReadOnly {
+			if _, set := given[m.Name]; !set && !m.ReadOnly {
 				for _, name := range variants(r.Name, m.Name) {
 					if !slices.Contains(i.Made, name) {
 						delete(i.Props, name)
@@ -414,9 +413,7 @@ func (s *Stub) change(c *call, i *item) {
 				}
 			}
 		}
-		if !below {
-			s.setDefaults(c, r, i)
-		}
+		s.setDefaults(c, r, i)
 	}
 	for name, v := range given {
 		if v == nil && c.op.Method == http.MethodPatch {

@@ -241,6 +241,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.makers.left = maxMade
 	c, problem := s.route(r, body)
 	if problem == nil {
 		var tooLarge *http.MaxBytesError
@@ -275,6 +276,9 @@ func (s *Stub) write(w http.ResponseWriter, status int, header http.Header, text
 	}
 	if text == nil {
 		w.Header().Del("Content-Type")
+	}
+	if status < 200 || status > 599 { // of a model
+		status = http.StatusInternalServerError
 	}
 	w.WriteHeader(status)
 	if text != nil && status != http.StatusNoContent {
