@@ -210,10 +210,14 @@ func exampleInputs(s *schema.Schema) []File {
 	return files
 }
 
+// maxExamples is the number of values in all examples: types that require themselves several times have no end.
+const maxExamples = 2000
+
 // example is a value of the type in the schemas; objects have only required properties.
 func (r *reader) example(schemas []*document.Value, depth int) *document.Value {
+	r.examples++
 	forms := r.all(schemas).forms
-	if len(forms) == 0 || depth > 8 {
+	if len(forms) == 0 || depth > 8 || r.examples > maxExamples {
 		return document.NewString("...")
 	}
 	f := forms[0]

@@ -476,6 +476,24 @@ func TestExampleInputs(t *testing.T) {
 }
 
 // The same schema gives the same bytes.
+// TestExampleInputsEnd has a type that requires itself ten times: there is no complete example.
+func TestExampleInputsEnd(t *testing.T) {
+	var members, names []string
+	for _, name := range strings.Split("abcdefghij", "") {
+		members, names = append(members, `"`+name+`": {"$ref": "#/definitions/Wide"}`), append(names, `"`+name+`"`)
+	}
+	s := parse(t, `{"typeName": "Acme::Test::Wide", "description": "d", "additionalProperties": false, "primaryIdentifier": ["/properties/Id"],
+		"properties": {"Id": {"type": "string"}, "Wide": {"$ref": "#/definitions/Wide"}}, "handlers": {"create": {"permissions": []}, "read": {"permissions": []}, "delete": {"permissions": []}},
+		"definitions": {"Wide": {"type": "object", "additionalProperties": false, "required": [`+strings.Join(names, ",")+`], "properties": {`+strings.Join(members, ",")+`}}}}`)
+	files, err := Generate(Input{Schema: s, Language: "go", ImportPath: "x.test/y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(fileNamed(t, files, "example_inputs/inputs_1_create.json")); size > 1<<20 {
+		t.Errorf("the example has %d bytes", size)
+	}
+}
+
 func TestGenerateIsDeterministic(t *testing.T) {
 	for range 5 {
 		var texts []string

@@ -81,6 +81,7 @@ type reader struct {
 	ids         map[*document.Value]int
 	open        map[*document.Value]bool
 	objects     int
+	examples    int // values of examples that were made
 	definitions map[*document.Value]string
 }
 
