@@ -507,6 +507,9 @@ func (d *Derived) compare() {
 		d.lose("", "the state of the resource", "a custom resource is not read: no drift is found, and no resource can be imported, until READ is written")
 	}
 	d.lose("", "list", "a custom resource is not listed")
+	if len(d.attributes) > 0 {
+		d.lose("", "NoEcho of a response", "the attributes of a type are not masked, and READ returns them")
+	}
 	f := d.provider.Function
 	if f == nil {
 		return

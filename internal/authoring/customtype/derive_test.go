@@ -202,6 +202,7 @@ Resources:
       Environment: {Variables: {LEVEL: INFO, TABLE: !Ref AWS::StackName, PASSWORD: '{{resolve:secretsmanager:x}}'}}
       Code: {ZipFile: "x = 1"}
   Thing: {Type: Custom::Thing, Properties: {ServiceToken: !Sub "${Function.Arn}", Name: a, Password: !Ref Secret}}
+Outputs: {Address: {Value: !GetAtt Thing.Address}}
 `)}, "Thing")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +229,7 @@ Resources:
 	for _, l := range d.Lost {
 		lost = append(lost, l.Choice)
 	}
-	for _, want := range []string{"createOnlyProperties", "the state of the resource", "list", "the time limit", "VpcConfig", "Layers", "the value of the environment variable TABLE", "the value of the environment variable PASSWORD"} {
+	for _, want := range []string{"createOnlyProperties", "the state of the resource", "list", "NoEcho of a response", "the time limit", "VpcConfig", "Layers", "the value of the environment variable TABLE", "the value of the environment variable PASSWORD"} {
 		if !slices.Contains(lost, want) {
 			t.Errorf("%q is not named: %q", want, lost)
 		}

@@ -591,7 +591,7 @@ func (t *trial) fill(out *outcome, d *deployed) {
 		for i, at := range f.Stuck {
 			skip[i] = d.skipName(at)
 		}
-		f.Command = "cfn stack continue " + aws.ToString(d.stack.StackName) + " --resources-to-skip " + strings.Join(skip, ",")
+		f.Command = "cfn stack continue " + aws.ToString(d.stack.StackName) + " --region " + d.region + " --resources-to-skip " + strings.Join(skip, ",")
 	}
 }
 

@@ -543,7 +543,7 @@ func TestStuck(t *testing.T) {
 	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`, "B": `+of(param, "1")+`}}`, false)
 	r := p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "2")+`, "B": {"Type": "AWS::SSM::Parameter", "DependsOn": "A", "Properties": {"Type": "String", "Value": "2"}}}}`, nil)
 	i := slices.IndexFunc(r.Failures, func(f Failure) bool { return f.Rollback == "UPDATE A" })
-	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --resources-to-skip A" {
+	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --region eu-west-1 --resources-to-skip A" {
 		t.Fatalf("%+v", r.Failures)
 	}
 }
