@@ -14,8 +14,8 @@ import (
 )
 
 // TestOtherSystems type-checks the program for the systems that it is released for and the tests do not
-// run on. It takes seconds, where "go vet" would compile all dependencies again. What their functions do
-// is no matter of this program.
+// run on. It takes seconds, where "go vet" would compile all dependencies again. The bodies of functions
+// of dependencies are left out: they have tests of their own.
 func TestOtherSystems(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: -short leaves other systems out")

@@ -18,7 +18,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/authoring/project"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
-	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 	"github.com/formwork-dev/formwork/internal/running/handlers"
@@ -125,7 +124,7 @@ func (c *app) customTemplates(names []string) (out []*customtype.Template, err e
 			return nil, refusedHere(err)
 		}
 		if t.HasTransforms() { // SAM leaves custom resources as they are
-			t, _ = template.Parse(name, data, template.ParseOptions{AsWritten: true})
+			t, _ = template.Parse(name, data, template.ParseOptions{AsWritten: true}) // Globals counts as wrong
 		}
 		out = append(out, &customtype.Template{Name: name, Template: t})
 	}
@@ -180,6 +179,8 @@ const (
 	maxCodeBytes = 20 << 20
 )
 
+var errManyFiles = fmt.Errorf("the code has more than %d files", maxCodeFiles)
+
 // otherSources are the languages of sources that cfn cr convert does not know.
 var otherSources = map[string]string{
 	".ts": "TypeScript", ".java": "Java", ".rb": "Ruby", ".cs": "C#", ".fs": "F#", ".rs": "Rust", ".go": "Go", ".jar": "Java", ".ps1": "PowerShell", ".sh": "a shell",
@@ -204,9 +205,9 @@ func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customty
 			name := map[string]string{"python": "index.py", "typescript": "index.js"}[language]
 			return c.codeWith(opts, &customtype.Code{Language: language, Handler: p.Handler, Files: []codegen.File{{Path: name, Data: []byte(p.Source)}}})
 		}
-		dir := c.path(filepath.Join(filepath.Dir(p.In.Name), filepath.FromSlash(p.Folder)))
-		if info, err := os.Stat(dir); p.Folder == "" || err != nil || !info.IsDir() {
-			return nil, withHint(fmt.Errorf("the code of the function %s is not in a folder on this machine", p.Function.LogicalID), hintCode)
+		dir, err := c.functionFolder(p)
+		if err != nil {
+			return nil, err
 		}
 		code, err := c.codeIn(dir, what)
 		if err != nil {
@@ -247,6 +248,43 @@ func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customty
 	}
 	code.Language, code.Handler = language, source.Entrypoint
 	return c.codeWith(opts, code)
+}
+
+// functionFolder is the folder with the code of a function. A template does not choose files of other folders, which would be copied.
+func (c *app) functionFolder(p customtype.Provider) (string, error) {
+	wrong := func(why string) error {
+		return withHint(fmt.Errorf("the code of the function %s is not in a folder on this machine%s", p.Function.LogicalID, why), hintCode)
+	}
+	if p.Folder == "" || strings.Contains(p.Folder, "://") {
+		return "", wrong("")
+	}
+	beside := filepath.Dir(c.path(p.In.Name))
+	dir := filepath.Join(beside, filepath.FromSlash(p.Folder))
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", wrong(fmt.Sprintf(": %s does not exist", c.shown(dir)))
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", wrong(fmt.Sprintf(": %s is a file", c.shown(dir)))
+	case !isInside(dir, beside) && !isInside(dir, c.Dir):
+		return "", withHint(fmt.Errorf("the code of the function %s is in %s, outside of the folder of the template and of the working folder", p.Function.LogicalID, dir),
+			"run cfn cr convert in a folder that contains both, or pass the code with --handler")
+	}
+	return dir, nil
+}
+
+// isInside reports whether a folder is another one or in it, when links are followed.
+func isInside(dir, other string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	if other, err = filepath.EvalSymlinks(other); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(other, dir)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // codeLanguage is the language of a project for code with a runtime of Lambda, "" if it is not known.
@@ -295,11 +333,19 @@ func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 	var names []string
 	if !info.IsDir() {
 		root, names = filepath.Dir(at), []string{filepath.Base(at)}
-	} else if names, err = codeFiles(at); err != nil {
+	}
+	folder, err := os.OpenRoot(root) // links do not lead out of it
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
+	defer folder.Close()
+	files := folder.FS()
+	if info.IsDir() {
+		if names, err = codeFiles(files); err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
 	size := 0
-	files := os.DirFS(root)
 	for i := 0; i < len(names); i++ {
 		name := names[i]
 		data, err := document.ReadFS(files, name, maxCodeBytes)
@@ -314,17 +360,20 @@ func (c *app) codeIn(at, what string) (*customtype.Code, error) {
 			continue
 		}
 		for _, other := range customtype.Imported(files, name, data) {
-			if !slices.Contains(names, other) && len(names) < maxCodeFiles {
+			if !slices.Contains(names, other) {
 				names = append(names, other)
 			}
+		}
+		if len(names) > maxCodeFiles {
+			return nil, fmt.Errorf("%s: %w", what, errManyFiles)
 		}
 	}
 	return code, nil
 }
 
 // codeFiles are the names of the files of a folder with code. Links are left out.
-func codeFiles(dir string) (names []string, err error) {
-	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+func codeFiles(files fs.FS) (names []string, err error) {
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch base := path.Base(name); {
 		case err != nil:
 			return err
@@ -334,7 +383,7 @@ func codeFiles(dir string) (names []string, err error) {
 			}
 		case entry.Type().IsRegular():
 			if names = append(names, name); len(names) > maxCodeFiles {
-				return fmt.Errorf("%s has more than %d files", diag.Cut(dir), maxCodeFiles)
+				return errManyFiles
 			}
 		}
 		return nil

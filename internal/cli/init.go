@@ -385,6 +385,9 @@ func (c *app) printNextSteps(config project.InitConfig) {
 		steps[1] = step{"after a change of the API or of " + apiSettingsFile, "cfn generate"}
 		steps[2] = step{"test the handlers against a stub of the service", "cfn test --stub"}
 	}
+	if config.Adapt != nil { // the schema and the handlers are complete
+		steps[0].what, steps[1].what = "after a change of "+file, "after a change of "+file
+	}
 	switch config.Kind {
 	case schema.Hook:
 		steps[0].what = "describe the hook in " + file

@@ -151,12 +151,12 @@ func (u *moduleUpgrade) removed() (out []string) {
 		if !a.Removed {
 			continue
 		}
-		text := fmt.Sprintf("%s (%s)%s", a.Resource.LogicalID, a.Resource.Type, u.within(a.Resource))
+		text := fmt.Sprintf("%s (%s)", a.Resource.LogicalID, a.Resource.Type)
 		if names := added[a.Resource.Type]; len(names) > 0 {
 			text += fmt.Sprintf(" is deleted and %s is created, perhaps in its place", names[0])
 			added[a.Resource.Type] = names[1:]
 		}
-		out = append(out, text)
+		out = append(out, text+u.within(a.Resource))
 	}
 	return out
 }
@@ -170,9 +170,9 @@ func (u *moduleUpgrade) replaced() (out []string) {
 		case a.Name == "":
 			out = append(out, fmt.Sprintf("%s was a %s and is a %s%s", a.Resource.LogicalID, a.Before, a.After, within))
 		case a.Recreation == types.RequiresRecreationAlways:
-			out = append(out, fmt.Sprintf("%s (%s)%s because of %s", a.Resource.LogicalID, a.Resource.Type, within, a.Name))
+			out = append(out, fmt.Sprintf("%s (%s) because of %s%s", a.Resource.LogicalID, a.Resource.Type, a.Name, within))
 		default:
-			out = append(out, fmt.Sprintf("%s (%s)%s perhaps, because of %s", a.Resource.LogicalID, a.Resource.Type, within, a.Name))
+			out = append(out, fmt.Sprintf("%s (%s) perhaps, because of %s%s", a.Resource.LogicalID, a.Resource.Type, a.Name, within))
 		}
 	}
 	return out

@@ -132,28 +132,26 @@ func (c *CustomResource) Provider() Provider {
 		if r == nil || !strings.HasPrefix(r.Type, "AWS::Lambda::Function") && r.Type != "AWS::Serverless::Function" {
 			continue
 		}
-		p := Provider{Function: r, In: u.In, Runtime: u.In.globally(r, "Runtime"), Handler: u.In.globally(r, "Handler")}
+		p := Provider{Function: r, In: u.In, Runtime: text(u.In.setting(r, "Runtime")), Handler: text(u.In.setting(r, "Handler"))}
 		code := r.Properties.Get("Code")
 		p.Source = cmp.Or(text(code.Get("ZipFile")), text(r.Properties.Get("InlineCode")))
-		p.Folder = cmp.Or(text(r.Properties.Get("CodeUri")), text(code))
+		p.Folder = cmp.Or(text(u.In.setting(r, "CodeUri")), text(code))
 		return p
 	}
 	return Provider{}
 }
 
-// globally is a text of a function, or that of the section Globals of SAM.
-func (t *Template) globally(r *template.Resource, key string) string {
-	return cmp.Or(text(r.Properties.Get(key)), text(t.Root().Get("Globals").Get("Function").Get(key)))
+// setting is a property of a function, or that of the section Globals of SAM.
+func (t *Template) setting(r *template.Resource, key string) *document.Value {
+	return cmp.Or(r.Properties.Get(key), t.Root().Get("Globals").Get("Function").Get(key))
 }
 
-// number is a number of a function, likewise.
-func (t *Template) number(r *template.Resource, key string) string {
-	for _, v := range []*document.Value{r.Properties.Get(key), t.Root().Get("Globals").Get("Function").Get(key)} {
-		if v != nil && (v.Kind == document.Number || v.Kind == document.String) {
-			return v.Text
-		}
+// number is a number that is written out, "" for anything else.
+func number(v *document.Value) string {
+	if v == nil || v.Kind != document.Number && v.Kind != document.String {
+		return ""
 	}
-	return ""
+	return v.Text
 }
 
 // text is the text of a string that is written out, "" for anything else.

@@ -48,6 +48,9 @@ type variable struct{ name, value string }
 // Derive makes the schema of a type from the uses of a custom resource. read says that there is a function that reads the resource.
 func Derive(c *CustomResource, typeName string, read bool) (*Derived, error) {
 	d := &Derived{TypeName: typeName, Names: map[string]string{}, of: c, provider: c.Provider(), read: read}
+	if err := customresource.CheckType(c.Type); err != nil { // templates with transforms are not checked, and sources have the name
+		return nil, invalid(c.Uses[0].Resource.Value.Get("Type"), err.Error())
+	}
 	all := &shape{}
 	for _, u := range c.Uses {
 		properties := u.Resource.Properties
@@ -55,7 +58,7 @@ func Derive(c *CustomResource, typeName string, read bool) (*Derived, error) {
 			properties = document.NewObject()
 		}
 		if properties.Kind != document.Object || template.FunctionName(properties) != "" {
-			return nil, &diag.Invalid{Problems: diag.List{{ID: "template/structure", At: properties.At, Message: "the properties of " + u.Resource.LogicalID + " are not an object that is written out"}}}
+			return nil, invalid(properties, "the properties of "+u.Resource.LogicalID+" are not an object that is written out")
 		}
 		if err := all.add(u.In, properties, 0); err != nil {
 			return nil, err
@@ -83,6 +86,10 @@ func Derive(c *CustomResource, typeName string, read bool) (*Derived, error) {
 	d.build(properties, required)
 	d.compare()
 	return d, nil
+}
+
+func invalid(v *document.Value, message string) error {
+	return &diag.Invalid{Problems: diag.List{{ID: "template/structure", At: v.At, Message: message}}}
 }
 
 func everyUse(n int) string {
@@ -500,15 +507,18 @@ func (d *Derived) compare() {
 		d.lose("", "the state of the resource", "a custom resource is not read: no drift is found, and no resource can be imported, until READ is written")
 	}
 	d.lose("", "list", "a custom resource is not listed")
+	if len(d.attributes) > 0 {
+		d.lose("", "NoEcho of a response", "the attributes of a type are not masked, and READ returns them")
+	}
 	f := d.provider.Function
 	if f == nil {
 		return
 	}
-	if seconds, err := strconv.Atoi(d.provider.In.number(f, "Timeout")); err == nil && seconds > 60 {
+	if seconds, err := strconv.Atoi(number(d.provider.In.setting(f, "Timeout"))); err == nil && seconds > 60 {
 		d.lose("", "the time limit", "the function may take %d s; a handler of a type has 60 s for each call", seconds)
 	}
 	for _, key := range []string{"VpcConfig", "Layers", "FileSystemConfigs", "KmsKeyArn"} {
-		if f.Properties.Get(key) != nil {
+		if d.provider.In.setting(f, key) != nil {
 			why := "handlers of types run in a function of CloudFormation, which has none"
 			if key == "Layers" {
 				why = "handlers of types have no layers: add what they contain to the libraries of the project"
@@ -516,14 +526,30 @@ func (d *Derived) compare() {
 			d.lose("", key, "%s", why)
 		}
 	}
-	for _, m := range f.Properties.Get("Environment").Get("Variables").Distinct() {
-		switch value := m.Value; value.Kind {
-		case document.String, document.Number, document.Bool:
-			d.environment = append(d.environment, variable{m.Key, scalar(value)})
+	d.readEnvironment(f)
+}
+
+// readEnvironment notes the environment variables of the function, and those that Globals has for it.
+func (d *Derived) readEnvironment(f *template.Resource) {
+	variables := document.NewObject()
+	for _, of := range []*document.Value{d.provider.In.Root().Get("Globals").Get("Function"), f.Properties} {
+		for _, m := range of.Get("Environment").Get("Variables").Distinct() {
+			variables.Set(m.Key, m.Value)
+		}
+	}
+	for _, m := range variables.Members {
+		v, why := variable{name: m.Key}, ""
+		switch value := m.Value; {
+		case strings.Contains(text(value), "{{resolve:"):
+			why = "it is a dynamic reference, which only templates resolve: pass it as a property"
+		case value.Kind == document.String, value.Kind == document.Number, value.Kind == document.Bool:
+			v.value = scalar(value)
 			d.note("", "environment variable "+m.Key, "the function has it: it is set for its code")
 		default:
-			d.environment = append(d.environment, variable{m.Key, ""})
-			d.lose("", "the value of the environment variable "+m.Key, "%s depends on the stack: set it beside the handlers, or read it from the type configuration", d.provider.Function.LogicalID)
+			why = "it depends on the stack: set it in ENVIRONMENT beside the handlers, or pass it as a property"
+		}
+		if d.environment = append(d.environment, v); why != "" {
+			d.lose("", "the value of the environment variable "+m.Key, "%s", why)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/authoring/api"
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/authoring/template"
 )
@@ -64,6 +65,9 @@ func TestPropertyTypes(t *testing.T) {
 		{[]string{"!Ref Secret"}, `{"type":"string"}`, "required writeOnly"},
 		{[]string{"!Sub 'x-${Secret}'"}, `{"type":"string"}`, "required writeOnly"},
 		{[]string{"'{{resolve:secretsmanager:x}}'"}, `{"type":"string"}`, "required writeOnly"},
+		{[]string{"'postgres://u:{{resolve:ssm-secure:x:1}}@host'"}, `{"type":"string"}`, "required writeOnly"},
+		{[]string{"!Sub 'u:{{resolve:secretsmanager:${Text}}}'"}, `{"type":"string"}`, "required writeOnly"},
+		{[]string{"'{{resolve:ssm:x:1}}'"}, `{"type":"string"}`, "required"},
 		{[]string{"[!Ref Secret]"}, `{"insertionOrder":true,"items":{"type":"string"},"type":"array"}`, "required writeOnly"},
 		{[]string{"{A: 1, B: x}", "{A: 2}"}, `{"additionalProperties":false,"properties":{"A":{"type":"integer"},"B":{"type":"string"}},"required":["A"],"type":"object"}`, "required"},
 		{[]string{"{A: !Ref Secret, B: x}"}, `{"additionalProperties":false,"properties":{"A":{"type":"string"},"B":{"type":"string"}},"required":["A","B"],"type":"object"}`, "required writeOnly:/properties/P/A"},
@@ -195,9 +199,10 @@ Resources:
       Timeout: 300
       VpcConfig: {SubnetIds: [a]}
       Layers: [b]
-      Environment: {Variables: {LEVEL: INFO, TABLE: !Ref AWS::StackName}}
+      Environment: {Variables: {LEVEL: INFO, TABLE: !Ref AWS::StackName, PASSWORD: '{{resolve:secretsmanager:x}}'}}
       Code: {ZipFile: "x = 1"}
   Thing: {Type: Custom::Thing, Properties: {ServiceToken: !Sub "${Function.Arn}", Name: a, Password: !Ref Secret}}
+Outputs: {Address: {Value: !GetAtt Thing.Address}}
 `)}, "Thing")
 	if err != nil {
 		t.Fatal(err)
@@ -224,10 +229,49 @@ Resources:
 	for _, l := range d.Lost {
 		lost = append(lost, l.Choice)
 	}
-	for _, want := range []string{"createOnlyProperties", "the state of the resource", "list", "the time limit", "VpcConfig", "Layers", "the value of the environment variable TABLE"} {
+	for _, want := range []string{"createOnlyProperties", "the state of the resource", "list", "NoEcho of a response", "the time limit", "VpcConfig", "Layers", "the value of the environment variable TABLE", "the value of the environment variable PASSWORD"} {
 		if !slices.Contains(lost, want) {
 			t.Errorf("%q is not named: %q", want, lost)
 		}
+	}
+	if want := []variable{{"LEVEL", "INFO"}, {"TABLE", ""}, {"PASSWORD", ""}}; !slices.Equal(d.environment, want) {
+		t.Errorf("the environment is %v; expected %v", d.environment, want)
+	}
+}
+
+// TestGlobals: what a function of SAM has from the section Globals, and the name of a type in a template that is not checked.
+func TestGlobals(t *testing.T) {
+	parsed, _ := template.Parse("t.yaml", []byte(`
+Transform: AWS::Serverless-2016-10-31
+Globals: {Function: {Runtime: python3.12, CodeUri: src, Timeout: 90, Environment: {Variables: {LEVEL: INFO, TABLE: a}}}}
+Resources:
+  Function: {Type: AWS::Serverless::Function, Properties: {Handler: index.handler, Environment: {Variables: {TABLE: b}}}}
+  Thing: {Type: Custom::Thing, Properties: {ServiceToken: !GetAtt Function.Arn}}
+  Wrong: {Type: 'Custom::Thing" + code', Properties: {ServiceToken: !GetAtt Function.Arn}}
+`), template.ParseOptions{AsWritten: true}) // Globals is wrong until the transform has run
+	templates := []*Template{{Name: "t.yaml", Template: parsed}}
+	found, err := Find(templates, "Thing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := found.Provider(); p.Folder != "src" || p.Runtime != "python3.12" || p.Handler != "index.handler" {
+		t.Errorf("the provider is %+v", p)
+	}
+	d, err := Derive(found, "Acme::Foo::Bar", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []variable{{"LEVEL", "INFO"}, {"TABLE", "b"}}; !slices.Equal(d.environment, want) {
+		t.Errorf("the environment is %v; expected %v", d.environment, want)
+	}
+	if !slices.ContainsFunc(d.Lost, func(l api.Decision) bool { return l.Choice == "the time limit" }) {
+		t.Errorf("the time limit of Globals is not named: %v", d.Lost)
+	}
+	if found, err = Find(templates, "Wrong"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Derive(found, "Acme::Foo::Bar", false); err == nil || !strings.Contains(err.Error(), "must be Custom:: and letters") {
+		t.Errorf("the type: %v", err)
 	}
 }
 

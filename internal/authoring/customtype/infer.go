@@ -76,9 +76,7 @@ func (s *shape) add(t *Template, v *document.Value, depth int) error {
 		s.is(numberKind(v.Text), "")
 	case document.String:
 		s.is("string", "")
-		if strings.HasPrefix(v.Text, "{{resolve:secretsmanager:") || strings.HasPrefix(v.Text, "{{resolve:ssm-secure:") {
-			s.secret = "it is a dynamic reference to a secret"
-		}
+		s.refersToSecret(v.Text)
 	case document.Array:
 		s.is("array", "")
 		for _, item := range v.Items {
@@ -226,7 +224,14 @@ func (s *shape) mapped(t *Template, arg *document.Value, depth int) error {
 
 var substitution = lazyregexp.New(`\$\{([A-Za-z0-9]+)\}`)
 
-// hides notes a parameter with NoEcho in the arguments of a function.
+// refersToSecret notes a dynamic reference to a secret in a text, of which a function may have the other parts.
+func (s *shape) refersToSecret(text string) {
+	if strings.Contains(text, "{{resolve:secretsmanager:") || strings.Contains(text, "{{resolve:ssm-secure:") {
+		s.secret = "it has a dynamic reference to a secret"
+	}
+}
+
+// hides notes secrets in the arguments of a function: parameters with NoEcho, and dynamic references.
 func (s *shape) hides(t *Template, v *document.Value) {
 	var names []string
 	var collect func(v *document.Value)
@@ -235,6 +240,7 @@ func (s *shape) hides(t *Template, v *document.Value) {
 			return
 		}
 		if v.Kind == document.String {
+			s.refersToSecret(v.Text)
 			for _, m := range substitution.FindAllStringSubmatch(v.Text, -1) {
 				names = append(names, m[1])
 			}

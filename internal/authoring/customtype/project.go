@@ -41,13 +41,14 @@ var (
 
 var nodeRelative = lazyregexp.New(`['"](\.{1,2}/[^'"\s]+)['"]`)
 
-// Imported lists the files beside a source of a folder that it imports, and the list of its libraries.
+// Imported lists the files of a folder that a source in it imports, with all of a package in Python, and the list of its libraries.
 func Imported(files fs.FS, name string, data []byte) (out []string) {
 	var candidates []string
 	switch dir := path.Dir(name); path.Ext(name) {
 	case ".py":
 		for _, m := range pythonImport.FindAllSubmatch(data, -1) {
-			candidates = append(candidates, path.Join(dir, string(m[1])+".py"))
+			candidates = append(candidates, string(m[1])+".py")
+			candidates = append(candidates, packageFiles(files, string(m[1]))...)
 		}
 		candidates = append(candidates, "requirements.txt")
 	case ".js", ".mjs", ".cjs":
@@ -62,6 +63,17 @@ func Imported(files fs.FS, name string, data []byte) (out []string) {
 			out = append(out, candidate)
 		}
 	}
+	return out
+}
+
+// packageFiles are the sources of a package in Python.
+func packageFiles(files fs.FS, folder string) (out []string) {
+	_ = fs.WalkDir(files, folder, func(name string, _ fs.DirEntry, err error) error { // what cannot be read is not imported
+		if err == nil && path.Ext(name) == ".py" {
+			out = append(out, name)
+		}
+		return nil
+	})
 	return out
 }
 

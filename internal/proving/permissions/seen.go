@@ -34,9 +34,9 @@ func (s Seen) Add(tape *httptape.Tape) {
 			continue // a service of somebody else needs no permission of IAM
 		}
 		switch name := actionOfCall(e, u); name {
-		case "sts:GetCallerIdentity": // everybody may
 		case "":
 			calls.Unknown = append(calls.Unknown, e.Method+" "+u.Scheme+"://"+u.Host+u.EscapedPath())
+		case "sts:GetCallerIdentity": // everybody may
 		default:
 			calls.Actions = append(calls.Actions, name)
 		}
@@ -104,7 +104,7 @@ var targets = []struct{ begin, prefix string }{
 // region is a label of a host that names no service.
 var region = lazyregexp.New(`^([a-z]{2,4}(-[a-z]+)+-\d{1,2}|fips|dualstack|aws-global)$`)
 
-// services are the prefixes of actions that a call may be of, the likely one first.
+// prefixesOf are the prefixes of actions that a call may be of, the likely one first.
 func prefixesOf(e *httptape.Entry, host string) (out []string) {
 	if ofAWS(host) {
 		labels := strings.Split(strings.ToLower(host), ".")
@@ -242,8 +242,7 @@ func lambdaOperation(method, path string) string {
 	_, path, _ = strings.Cut(strings.Trim(path, "/"), "/")
 	parts := strings.Split(path, "/")
 	for _, r := range lambdaRoutes {
-		of := strings.Split(r.path, "/")
-		if r.method == method && len(of) == len(parts) && !slices.ContainsFunc(of, func(part string) bool { i := slices.Index(of, part); return part != "*" && parts[i] != part }) {
+		if r.method == method && slices.EqualFunc(strings.Split(r.path, "/"), parts, func(of, part string) bool { return of == "*" || of == part }) {
 			return r.name
 		}
 	}

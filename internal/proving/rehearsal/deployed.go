@@ -34,6 +34,7 @@ type deployed struct {
 	stack     *types.Stack
 	stacks    map[string]*types.Stack // nested ones, by path
 	account   string
+	region    string
 	template  *source
 	policy    string
 	resources map[string]*resource // by path
@@ -73,7 +74,7 @@ func read(ctx context.Context, config *Config) (_ *deployed, err error) {
 	if len(parts) < 6 {
 		return nil, fmt.Errorf("the service answered with the stack ID %q", id)
 	}
-	d.account = parts[4]
+	d.region, d.account = parts[3], parts[4]
 	client := config.Remote.CloudFormation()
 	policy, err := client.GetStackPolicy(ctx, &cloudformation.GetStackPolicyInput{StackName: &id})
 	if err != nil {

@@ -41,7 +41,7 @@ func TestNested(t *testing.T) {
 		t.Errorf("%+v", r.Lost)
 	}
 	i := slices.IndexFunc(r.Failures, func(f Failure) bool { return f.Rollback == "UPDATE Net.C" })
-	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || !slices.Equal(r.Failures[i].Stuck, []string{"Net.C"}) || r.Failures[i].Command != "cfn stack continue s --resources-to-skip "+child+".C" {
+	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || !slices.Equal(r.Failures[i].Stuck, []string{"Net.C"}) || r.Failures[i].Command != "cfn stack continue s --region eu-west-1 --resources-to-skip "+child+".C" {
 		t.Errorf("%+v", r.Failures)
 	}
 	if !slices.ContainsFunc(r.Quotas, func(q Quota) bool { return q == Quota{"resources of Net", 1, 500} }) {

@@ -271,7 +271,10 @@ func (r *Report) base(c *Config, d *deployed, base *outcome) {
 		failed = failed || call.Failed && call.Action != "DELETE"
 	}
 	r.Lost = lost(base.gone)
-	r.Path = c.longestPath(d, base)
+	var apart []string
+	if r.Path, apart = c.waits(d, base); len(apart) > 1 {
+		d.remark("these resources do not all wait for one another, so if one fails, the progress of the others and what is left of them depend on timing: %s", words.Cut(strings.Join(apart, ", "), 300))
+	}
 }
 
 // failureReason is why an update fails: within a nested stack, the first failure there.
@@ -384,8 +387,9 @@ func (s *source) quotas() []Quota {
 	return out
 }
 
-// longestPath is the longest chain of steps of which each waits for the one before.
-func (c *Config) longestPath(d *deployed, base *outcome) []string {
+// waits finds the longest chain of resources that change, of which each waits for the one before, and those of them that do not wait for
+// another one, nor that one for them, sorted.
+func (c *Config) waits(d *deployed, base *outcome) (longest, apart []string) {
 	changed := map[string]bool{}
 	for _, call := range base.calls {
 		if !call.Rollback && call.Action != "DELETE" {
@@ -393,21 +397,25 @@ func (c *Config) longestPath(d *deployed, base *outcome) []string {
 			changed[id] = true
 		}
 	}
+	longest = []string{}
 	scope, err := c.scope(d, c.next, "")
 	if err != nil {
-		return []string{}
+		return longest, nil
 	}
 	order, err := scope.Order()
 	if err != nil {
-		return []string{}
+		return longest, nil
 	}
-	paths, longest := map[string][]string{}, []string{}
+	paths, above := map[string][]string{}, map[string]map[string]bool{}
 	for _, r := range order {
 		var before []string
+		above[r.LogicalID] = map[string]bool{}
 		for _, need := range scope.Needs(r) {
 			if len(paths[need]) > len(before) {
 				before = paths[need]
 			}
+			above[r.LogicalID][need] = true
+			maps.Copy(above[r.LogicalID], above[need])
 		}
 		paths[r.LogicalID] = before
 		if changed[r.LogicalID] {
@@ -417,7 +425,16 @@ func (c *Config) longestPath(d *deployed, base *outcome) []string {
 			longest = paths[r.LogicalID]
 		}
 	}
-	return longest
+	for one := range changed {
+		for other := range changed {
+			if one != other && !above[one][other] && !above[other][one] {
+				apart = append(apart, one)
+				break
+			}
+		}
+	}
+	slices.Sort(apart)
+	return longest, apart
 }
 
 // scope evaluates a next template, at a path, with the parameters that are known.
@@ -574,7 +591,7 @@ func (t *trial) fill(out *outcome, d *deployed) {
 		for i, at := range f.Stuck {
 			skip[i] = d.skipName(at)
 		}
-		f.Command = "cfn stack continue " + aws.ToString(d.stack.StackName) + " --resources-to-skip " + strings.Join(skip, ",")
+		f.Command = "cfn stack continue " + aws.ToString(d.stack.StackName) + " --region " + d.region + " --resources-to-skip " + strings.Join(skip, ",")
 	}
 }
 

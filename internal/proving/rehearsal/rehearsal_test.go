@@ -519,8 +519,14 @@ func TestReport(t *testing.T) {
 	if r.Status != "UPDATE_ROLLBACK_COMPLETE" || len(r.Conflicts) != 1 || r.Conflicts[0] != (Conflict{"New", "AWS::Logs::LogGroup", "/busy"}) || !slices.Equal(r.Path, []string{"A", "New"}) || slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.Contains(s, "exists already") }) {
 		t.Errorf("%+v", r)
 	}
-	if all := text(r); !strings.Contains(all, "In use: /busy") || !strings.Contains(all, "Longest path: A → New") {
+	if all := text(r); !strings.Contains(all, "In use: /busy") || !strings.Contains(all, "Longest path: A → New") || strings.Contains(all, "depend on timing") {
 		t.Error(all)
+	}
+
+	// What does not wait for each other: A and New do.
+	r = p.rehearse(account, stack, strings.NewReplacer("/busy", "/new", `{"Ref": "Size"}`, "2").Replace(next), func(c *Config) { c.MaxRuns = 0 })
+	if !slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.HasSuffix(s, "depend on timing: A, New, Old") }) {
+		t.Errorf("%q", r.Unknown)
 	}
 
 	// What is not run is said.
@@ -537,7 +543,7 @@ func TestStuck(t *testing.T) {
 	p.deploy(account, "s", `{"Resources": {"A": `+of(param, "1")+`, "B": `+of(param, "1")+`}}`, false)
 	r := p.rehearse(account, "s", `{"Resources": {"A": `+of(param, "2")+`, "B": {"Type": "AWS::SSM::Parameter", "DependsOn": "A", "Properties": {"Type": "String", "Value": "2"}}}}`, nil)
 	i := slices.IndexFunc(r.Failures, func(f Failure) bool { return f.Rollback == "UPDATE A" })
-	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --resources-to-skip A" {
+	if i < 0 || r.Failures[i].Status != "UPDATE_ROLLBACK_FAILED" || r.Failures[i].Command != "cfn stack continue s --region eu-west-1 --resources-to-skip A" {
 		t.Fatalf("%+v", r.Failures)
 	}
 }

@@ -121,8 +121,7 @@ func removeStale(dir string, now time.Time) {
 func (r *run) open(ctx context.Context) error {
 	d := r.world.deployed
 	server := local.ServerConfig{Config: r.config.Base, Address: "127.0.0.1:0", GracePeriod: time.Millisecond}
-	parts := strings.Split(aws.ToString(d.stack.StackId), ":")
-	server.Dir, server.Account, server.Region, server.TimeScale, server.Around = r.dir, d.account, parts[3], 1000, r.world.around
+	server.Dir, server.Account, server.Region, server.TimeScale, server.Around = r.dir, d.account, d.region, 1000, r.world.around
 	if err := r.confine(&server); err != nil {
 		return err
 	}
