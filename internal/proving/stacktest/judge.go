@@ -17,6 +17,7 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/words"
 	"github.com/formwork-dev/formwork/internal/running/customresource"
+	"github.com/formwork-dev/formwork/internal/running/stackview"
 )
 
 // An expectation is a key below "expect". judge holds it against an outcome.
@@ -142,6 +143,9 @@ func (o *outcome) notes() (out []diag.Note) {
 		if len(out) == most {
 			break
 		}
+	}
+	if cause := stackview.FindRootCause(o.events); len(out) == 0 && cause != nil { // of the stack itself, such as an export in use
+		out = append(out, diag.Note{Message: fmt.Sprintf("%s %s: %s", cause.LogicalID, cause.Status, cause.Message)})
 	}
 	return out
 }
@@ -339,13 +343,20 @@ func (r *runner) judgeChanges(_ context.Context, m document.Member, out *outcome
 	return nil
 }
 
-// causes are the properties for which a change is made.
+// causes are the properties for which a change is made; of a replacement, those that need it.
 func causes(c *types.ResourceChange) string {
-	var names []string
+	var names, replacing []string
 	for _, d := range c.Details {
-		if d.Target != nil && d.Target.Name != nil && !slices.Contains(names, *d.Target.Name) {
-			names = append(names, *d.Target.Name)
+		if d.Target == nil || d.Target.Name == nil || slices.Contains(names, *d.Target.Name) {
+			continue
 		}
+		names = append(names, *d.Target.Name)
+		if d.Target.RequiresRecreation != types.RequiresRecreationNever {
+			replacing = append(replacing, *d.Target.Name)
+		}
+	}
+	if c.Replacement == types.ReplacementTrue && len(replacing) > 0 {
+		names = replacing
 	}
 	if len(names) == 0 {
 		return ""
