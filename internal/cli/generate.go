@@ -116,7 +116,8 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 		}
 		files = append(files, canaries...)
 	}
-	if files, err = p.RefreshExamples(s, files); err != nil {
+	files, edited, err := p.Refresh(s, files)
+	if err != nil {
 		return err
 	}
 	if opts.cdk != "" {
@@ -129,6 +130,10 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	statuses, err := applyGenerated(ctx, p, files, opts.check)
 	if err != nil {
 		return err
+	}
+	for _, name := range edited {
+		c.notef("warning: %s was edited and is kept, but the handlers that cfn generates have changed\n", p.Name(name))
+		c.hint("to compare, generate the project again in another folder: cfn init --project DIR")
 	}
 	statuses = notOnce(statuses, files)
 	for _, file := range found {
@@ -256,7 +261,7 @@ func (c *app) reportGenerated(p *project.Project, statuses []project.Status, che
 func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 	var out []project.Status
 	for i, status := range statuses {
-		if i >= len(files) || files[i].Mode == codegen.Generated || files[i].Mode == codegen.Refreshed && status.State != project.Missing {
+		if i >= len(files) || files[i].Mode != codegen.Once {
 			out = append(out, status)
 		}
 	}
