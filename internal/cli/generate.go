@@ -109,13 +109,15 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	if err != nil {
 		return err
 	}
-	if files, err = c.optional(p, s, files, opts); err != nil {
+	files, edited, err := c.optional(p, s, files, opts)
+	if err != nil {
 		return err
 	}
 	statuses, err := applyGenerated(ctx, p, files, opts.check)
 	if err != nil {
 		return err
 	}
+	c.warnEdited(p, edited)
 	statuses = notOnce(statuses, files)
 	for _, file := range found {
 		statuses = append(statuses, project.Status{Name: file.Path, State: project.Missing})
@@ -130,21 +132,29 @@ func (c *app) generate(ctx context.Context, opts generateOptions) error {
 	return c.reportGenerated(p, statuses, opts.check)
 }
 
-// optional adds the files that options ask for, and the examples.
-func (c *app) optional(p *project.Project, s *schema.Schema, files []codegen.File, opts generateOptions) ([]codegen.File, error) {
+// optional adds the files that options ask for, and those that nobody has edited. edited are the others that have changed.
+func (c *app) optional(p *project.Project, s *schema.Schema, files []codegen.File, opts generateOptions) (all []codegen.File, edited []string, err error) {
 	if opts.canary {
 		canaries, err := c.canaries(p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		files = append(files, canaries...)
 	}
-	files, err := p.RefreshExamples(s, files)
+	all, edited, err = p.Refresh(s, files)
 	if err != nil || opts.cdk == "" {
-		return files, err
+		return all, edited, err
 	}
 	file, err := construct(p, s, opts.cdk)
-	return append(files, file), err
+	return append(all, file), edited, err
+}
+
+// warnEdited names handlers that would have been generated anew, if their author had not changed them.
+func (c *app) warnEdited(p *project.Project, edited []string) {
+	for _, name := range edited {
+		c.notef("warning: %s was edited and is kept, but the handlers that cfn generates have changed\n", p.Name(name))
+		c.hint("to compare, generate the project again in another folder: cfn init --project DIR")
+	}
 }
 
 // canaries are the templates of canaries.
@@ -259,7 +269,7 @@ func (c *app) reportGenerated(p *project.Project, statuses []project.Status, che
 func notOnce(statuses []project.Status, files []codegen.File) []project.Status {
 	var out []project.Status
 	for i, status := range statuses {
-		if i >= len(files) || files[i].Mode == codegen.Generated || files[i].Mode == codegen.Refreshed && status.State != project.Missing {
+		if i >= len(files) || files[i].Mode != codegen.Once {
 			out = append(out, status)
 		}
 	}

@@ -382,6 +382,7 @@ func (c *app) printNextSteps(config project.InitConfig) {
 		{"register the type; cfn serve runs a local registry", "cfn submit --set-default"},
 	}
 	if config.Binding != nil && codegen.BindingFile(codegen.Input{Language: config.Language, TypeName: config.TypeName, Namespace: config.Namespace}) != "" {
+		steps[0].what = "check " + file + ", which is made from the API"
 		steps[1] = step{"after a change of the API or of " + apiSettingsFile, "cfn generate"}
 		steps[2] = step{"test the handlers against a stub of the service", "cfn test --stub"}
 	}

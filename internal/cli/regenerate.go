@@ -32,7 +32,7 @@ func (c *app) updateSources(ctx context.Context, p *project.Project, s *schema.S
 	if err != nil {
 		return nil //nolint:nilerr // cfn generate says why; what exists may still run
 	}
-	if files, err = p.RefreshExamples(s, files); err != nil {
+	if files, _, err = p.Refresh(s, files); err != nil {
 		return err
 	}
 	statuses, err := project.Compare(p.Dir, files)

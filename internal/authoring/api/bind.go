@@ -166,7 +166,11 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		out.Send = append(out.Send, Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Reset: reset(p, m)})
+		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Reset: reset(p, m)}
+		if !required && strings.HasPrefix(op.ContentType, "application/merge-patch+json") {
+			bound.Reset = json.RawMessage("null") // which removes a member, whereas {} changes nothing
+		}
+		out.Send = append(out.Send, bound)
 	}
 	for _, m := range op.Members() {
 		if p := b.identified(op, m, action); p != nil {

@@ -66,8 +66,11 @@ type frameUpdate struct {
 	More             bool // another update may follow
 }
 
-// readBinding reads the binding of a project, and refuses protocols that its language has no client for.
-func readBinding(in Input, protocols ...string) (*boundAPI, error) {
+// protocols are those of the clients.
+var protocols = []string{"openapi", "restJson1", "awsJson1_0", "awsJson1_1"}
+
+// readBinding reads the binding of a project, and refuses protocols that there is no client for.
+func readBinding(in Input) (*boundAPI, error) {
 	b := &boundAPI{}
 	if err := json.Unmarshal(in.Binding, b); err != nil {
 		return nil, fmt.Errorf("generate handlers of %s: read the binding of the API: %w", in.TypeName, err)
@@ -148,17 +151,12 @@ func goBinding(Input) string { return "cmd/resource/api.json" }
 
 // goAPI are the files of a Go project that call an API, instead of the empty handlers.
 func goAPI(in Input, f frame) ([]File, error) {
-	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
-	if err != nil {
-		return nil, err
-	}
-	f.API = b.frame(in.Schema, goStrings)
 	files := []File{{Path: goBinding(in), Data: in.Binding, Mode: Generated}}
 	rows := []struct {
 		template, path string
 		mode           Mode
 	}{
-		{"api.resource.go.tmpl", "cmd/resource/resource.go", Once},
+		{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed},
 		{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
 		{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated},
 		{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},

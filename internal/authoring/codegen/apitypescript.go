@@ -24,13 +24,7 @@ type frameTypeScript struct {
 func typeScriptBinding(Input) string { return "src/api.ts" }
 
 // typeScriptAPI are the files of a project in TypeScript that call an API, instead of the empty handlers.
-func typeScriptAPI(in Input, f frame) ([]File, error) {
-	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
-	if err != nil {
-		return nil, err
-	}
-	f.API = b.frame(in.Schema, typeScriptStrings)
-	f.API.Service = strings.ReplaceAll(f.API.Service, "*/", "*\\/")
+func typeScriptAPI(in Input, f frame, b *boundAPI) ([]File, error) {
 	module, err := typeScriptBindingModule(in.Binding)
 	if err != nil {
 		return nil, fmt.Errorf("generate handlers of %s: %w", in.TypeName, err)
@@ -41,7 +35,7 @@ func typeScriptAPI(in Input, f frame) ([]File, error) {
 		template, path string
 		mode           Mode
 	}{
-		{"api.handlers.ts", "src/handlers.ts", Once}, {"client.ts", "src/client.ts", Generated}, {"wire.ts", "src/wire.ts", Generated},
+		{"api.handlers.ts", "src/handlers.ts", Refreshed}, {"client.ts", "src/client.ts", Generated}, {"wire.ts", "src/wire.ts", Generated},
 	} {
 		data, err := render("typescript/"+row.template, all)
 		if err != nil {

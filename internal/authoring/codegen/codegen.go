@@ -108,8 +108,7 @@ const (
 	Once Mode = iota
 	// Generated is written by every "cfn generate", if the existing file is generated too.
 	Generated
-	// Refreshed is written once, too, but has not been edited since: "cfn generate" updates it
-	// as if it were generated.
+	// Refreshed is written by "cfn generate" as if it were generated, until the author edits or deletes it.
 	Refreshed
 )
 

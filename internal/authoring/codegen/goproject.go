@@ -64,6 +64,13 @@ func goProject(in Input) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Binding != nil {
+		b, err := readBinding(in)
+		if err != nil {
+			return nil, err
+		}
+		f.API = b.frame(in.Schema, goStrings)
+	}
 	files := []File{
 		{Path: "cmd/" + kind + "/model_gen.go", Data: model, Mode: Generated},
 		{Path: "cmd/" + kind + "/schema_gen.json", Data: selfContained(in.Schema), Mode: Generated},
@@ -205,7 +212,7 @@ func exampleInputs(s *schema.Schema) []File {
 		name  string
 		value *document.Value
 	}{{"create", create}, {"update", create}, {"invalid", invalid}} {
-		files = append(files, File{Path: "example_inputs/inputs_1_" + row.name + ".json", Data: indent(row.value), Mode: Once})
+		files = append(files, File{Path: "example_inputs/inputs_1_" + row.name + ".json", Data: indent(row.value), Mode: Refreshed})
 	}
 	return files
 }

@@ -29,7 +29,7 @@ func javaBinding(in Input) string {
 
 // javaAPIOf describes the API of a binding.
 func javaAPIOf(in Input) (*javaAPI, error) {
-	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
+	b, err := readBinding(in)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func javaCalls(in Input, f javaFrame) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		mode := Once
+		mode := Refreshed
 		if strings.HasPrefix(class, "Api") {
 			mode = Generated
 		}

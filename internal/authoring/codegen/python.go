@@ -94,7 +94,11 @@ func pythonProject(in Input) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{Path: row.path, Data: data, Mode: Once})
+		mode := Once
+		if row.template == "api.handlers.py" {
+			mode = Refreshed
+		}
+		files = append(files, File{Path: row.path, Data: data, Mode: mode})
 	}
 	return files, nil
 }
@@ -104,7 +108,7 @@ func pythonBinding(in Input) string { return "src/" + PythonPackage(in.TypeName)
 
 // pythonAPI are the files of a project that calls an API, besides its handlers.
 func pythonAPI(in Input, f *frame) ([]File, error) {
-	b, err := readBinding(in, "openapi", "restJson1", "awsJson1_0", "awsJson1_1")
+	b, err := readBinding(in)
 	if err != nil {
 		return nil, err
 	}

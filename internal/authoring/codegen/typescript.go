@@ -47,6 +47,15 @@ func typeScriptProject(in Input) ([]File, error) {
 		h := &f.Handlers[i]
 		h.Action, h.Function = h.Name, strings.ToLower(h.Name)
 	}
+	var b *boundAPI
+	if in.Binding != nil {
+		var err error
+		if b, err = readBinding(in); err != nil {
+			return nil, err
+		}
+		f.API = b.frame(in.Schema, typeScriptStrings)
+		f.API.Service = strings.ReplaceAll(f.API.Service, "*/", "*\\/")
+	}
 	files := []File{{Path: "src/models.ts", Mode: Generated, Data: typeScriptModels(in.Schema)}}
 	files = append(files, exampleInputs(in.Schema)...)
 	for _, row := range []struct{ template, path string }{
@@ -62,9 +71,9 @@ func typeScriptProject(in Input) ([]File, error) {
 		}
 		files = append(files, File{Path: row.path, Data: data, Mode: Once})
 	}
-	if in.Binding == nil {
+	if b == nil {
 		return files, nil
 	}
-	calls, err := typeScriptAPI(in, f)
+	calls, err := typeScriptAPI(in, f, b)
 	return append(files, calls...), err
 }

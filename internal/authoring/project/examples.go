@@ -24,38 +24,50 @@ const (
 	exampleWrong  = examplesDir + "/inputs_1_invalid.json"
 )
 
-// exampleRecord has the checksums of the example inputs as they were generated: those that still match were not edited.
-const exampleRecord = examplesDir + "/.generated.json"
+// record has the checksums of the files of mode [codegen.Refreshed] as they were generated: those that still match were
+// not edited.
+const record = examplesDir + "/.generated.json"
 
-// RefreshExamples completes the example inputs in files, which the schema s generates, and adds the record of them. The
-// mode of those that nobody has edited since the previous "cfn generate" becomes [codegen.Refreshed].
-func (p *Project) RefreshExamples(s *schema.Schema, files []codegen.File) ([]codegen.File, error) {
+// Refresh completes the example inputs in files, which the schema s generates, and adds the record of the files of mode
+// [codegen.Refreshed]. The mode of those that the author has edited or deleted since the previous "cfn generate" becomes
+// [codegen.Once]. edited are the handlers among them for which the generated text has changed.
+func (p *Project) Refresh(s *schema.Schema, files []codegen.File) (refreshed []codegen.File, edited []string, err error) {
 	if p.Kind != schema.Resource {
-		return files, nil
+		return files, nil, nil
 	}
 	fillInputs(files, s)
-	text, err := document.ReadFile(p.Path(exampleRecord), maxDocument)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the checksums of the example inputs: %w", err)
+	text, err := document.ReadFile(p.Path(record), maxDocument)
+	mode := codegen.Refreshed
+	if errors.Is(err, fs.ErrNotExist) {
+		mode = codegen.Once // of init
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("read the checksums of the generated files: %w", err)
 	}
 	var written map[string]string // nil: every file counts as edited
 	_ = json.Unmarshal(text, &written)
-	record := object{{"$comment", "checksums of the example inputs as cfn generate wrote them: it updates those that still match"}}
+	sums := object{{"$comment", "checksums of the example inputs and of generated handlers as cfn generate wrote them: it updates those that still match"}}
 	for i, f := range files {
-		name, found := strings.CutPrefix(f.Path, examplesDir+"/")
-		if !found {
+		if f.Mode != codegen.Refreshed {
 			continue
 		}
-		record = append(record, pair{name, checksum(f.Data)})
+		name, example := strings.CutPrefix(f.Path, examplesDir+"/")
+		sums = append(sums, pair{name, checksum(f.Data)})
+		before, known := written[name]
 		data, err := document.ReadFile(p.Path(f.Path), maxDocument)
-		if err == nil && checksum(data) == written[name] {
-			files[i].Mode = codegen.Refreshed
+		switch {
+		case err == nil && checksum(data) == before:
+		case errors.Is(err, fs.ErrNotExist) && written != nil && !known: // new
+		default:
+			files[i].Mode = codegen.Once
+			if err == nil && !example && known && before != checksum(f.Data) {
+				edited = append(edited, f.Path)
+			}
 		}
 	}
-	if len(record) == 1 { // a language without example inputs
-		return files, nil
+	if len(sums) == 1 { // a language without example inputs
+		return files, nil, nil
 	}
-	return append(files, codegen.File{Path: exampleRecord, Data: encode(record), Mode: codegen.Refreshed}), nil
+	return append(files, codegen.File{Path: record, Data: encode(sums), Mode: mode}), edited, nil
 }
 
 func checksum(data []byte) string {

@@ -183,7 +183,7 @@ func (p *Project) newSources(example codegen.File, config InitConfig) ([]codegen
 	if err != nil {
 		return nil, problems, fmt.Errorf("generate: %w", err)
 	}
-	if generated, err = p.RefreshExamples(s, generated); err != nil {
+	if generated, _, err = p.Refresh(s, generated); err != nil {
 		return nil, problems, err
 	}
 	return append(generated, files...), problems, nil

@@ -154,7 +154,7 @@ func Write(ctx context.Context, dir string, files []codegen.File, purpose Purpos
 		write := false
 		switch status.State {
 		case Missing:
-			write = purpose != Regenerate || files[i].Mode == codegen.Generated
+			write = purpose != Regenerate || files[i].Mode != codegen.Once
 		case Stale, Equivalent:
 			write = true
 		case Kept, Foreign:

@@ -81,6 +81,7 @@ class Client:
         self._session = session
         self._region = self._settings.get("Region") or request.region or ""
         self._deadline = time.monotonic() + HANDLER_SECONDS
+        self._token_key: Tuple[str, ...] = ()
         seed = f"{request.clientRequestToken}/{request.logicalResourceIdentifier}"
         digest = hashlib.sha256(seed.encode()).digest()
         # The same in every delivery of the request.
@@ -96,7 +97,7 @@ class Client:
                 "the endpoint of the service is unknown: "
                 "set Endpoint in the type configuration to its http or https URL",
             )
-        self._opener = urllib.request.build_opener(_SameServer)
+        self._opener = urllib.request.build_opener(_NoRedirects)
 
     # Operations
 
@@ -217,9 +218,12 @@ class Client:
         """Sends a request and returns the body of the response."""
         name, reading = operation["name"], operation["method"] == "GET"
         reading = reading or operation is API["read"] or operation is API.get("list")
-        request = self._request(operation, values, extra)
         for attempt in range(RETRIES + 1):
+            request = self._request(operation, values, extra)
             status, headers, text = self._exchange(name, request)
+            if status == 401 and self._forget_token():
+                request = self._request(operation, values, extra)
+                status, headers, text = self._exchange(name, request)
             try:
                 body = wire.parse(text) if text.strip() else None
             except ValueError:
@@ -230,14 +234,13 @@ class Client:
                 body = None
             if status < 300:
                 return body
-            failure = wire.failure(operation, values, status, headers, body)
+            secrets = self._secrets(operation, values, request)
+            failure = wire.failure(operation, values, status, headers, body, secrets)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
             delay = wire.retry_after(headers) or 0.2 * (attempt + 1)
             if not (reading and busy and attempt < RETRIES and delay <= 5):
                 break
             time.sleep(delay)
-        if status == 401:
-            _access_tokens.clear()
         raise failure
 
     def _request(
@@ -361,7 +364,7 @@ class Client:
         form = {"grant_type": "client_credentials"}
         if options.get("Scopes"):
             form["scope"] = options["Scopes"]
-        key = (url, client, secret, form.get("scope", ""))
+        self._token_key = key = (url, client, secret, form.get("scope", ""))
         token, expires = _access_tokens.get(key, ("", 0.0))
         if time.monotonic() < expires:
             return token
@@ -384,6 +387,27 @@ class Client:
         _access_tokens[key] = token, time.monotonic() + min(seconds, 86400) - 30
         return token
 
+    def _forget_token(self) -> bool:
+        """Drops an access token that the service refuses, if there was one."""
+        return _access_tokens.pop(self._token_key, None) is not None
+
+    def _secrets(
+        self, operation: Operation, values: Values, request: urllib.request.Request
+    ) -> List[str]:
+        """Returns what messages must not repeat.
+
+        That is credentials, and properties that reads never return.
+        """
+        paths = "ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"
+        secrets = [wire.dig(self._settings, path.split(".")) for path in paths]
+        secrets.append(request.get_header("Authorization", "").partition(" ")[2])
+        secrets.append(request.get_header("X-amz-security-token"))
+        returned = {entry["property"] for entry in API["read"].get("receive", [])}
+        returned.update(API["identifier"])
+        sent = {entry["property"] for entry in operation.get("send", [])}
+        secrets += [values.get(name) for name in sent - returned]
+        return [text for text in secrets if isinstance(text, str) and text]
+
     def _sign(
         self, method: str, url: str, data: Optional[bytes], headers: Dict[str, str]
     ) -> Dict[str, str]:
@@ -401,13 +425,10 @@ class Client:
 _access_tokens: Dict[Tuple[str, ...], Tuple[str, float]] = {}
 
 
-class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Follows redirects of reads on the same server: others see no credentials."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirects: they could take the credentials to another server."""
 
-    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore
-        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
-        if req.get_method() == "GET" and old[:2] == new[:2]:
-            return super().redirect_request(req, fp, code, msg, headers, newurl)
+    def redirect_request(self, *_: Any) -> None:
         return None
 
 

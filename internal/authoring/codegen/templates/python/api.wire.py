@@ -122,7 +122,12 @@ def receive(operation: Operation, body: Any) -> Values:
 
 
 def failure(
-    operation: Operation, values: Values, status: int, headers: Any, body: Any
+    operation: Operation,
+    values: Values,
+    status: int,
+    headers: Any,
+    body: Any,
+    secrets: Iterable[str],
 ) -> Exception:
     """Returns the exception for a response that is an error."""
     members = body if isinstance(body, dict) else {}
@@ -141,11 +146,17 @@ def failure(
     if isinstance(detail, list) and detail:
         # Of FastAPI, whose other members repeat the request.
         members = {"detail": dig(detail[0], ["msg"])}
+    said = ""
     for member in ("message", "Message", "error", "detail", "title"):
-        if isinstance(members.get(member), str) and members[member]:
-            message += ": " + members[member][:300]
-            break
-    return kind(message)
+        for text in (members.get(member), dig(members, [member, "message"])):
+            if not said and isinstance(text, str):
+                said = text
+    if status < 400:
+        said = "redirects are not followed; "
+        said += "set Endpoint in the type configuration to the URL of the API"
+    for secret in secrets:
+        said = said.replace(secret, "***")
+    return kind(f"{message}: {said[:300]}" if said else message)
 
 
 def retry_after(headers: Any) -> float:

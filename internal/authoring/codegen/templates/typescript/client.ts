@@ -56,6 +56,7 @@ const accessTokens = new Map<string, { value: string; expires: number }>();
 /** Calls the API during one call of a handler. */
 export class Client {
     private readonly deadline: number;
+    private tokenKey = '';
 
     constructor(
         private readonly api: Binding,
@@ -128,10 +129,10 @@ export class Client {
      * live resource. What is removed gets an empty or default value, unless leaving it out removes it.
      */
     async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
-        const merges = call.contentType === 'application/merge-patch+json';
+        const merges = call.contentType?.startsWith('application/merge-patch+json');
         const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
         const replaces = !call.partial && this.api.protocol === 'openapi';
-        const canRemove = replaces || merges ? (call.changes ?? []) : resets.map(({ property }) => property);
+        const canRemove = replaces ? (call.changes ?? []) : resets.map(({ property }) => property);
         const differs = (name: string): boolean => !equal(desired[name], previous[name]);
         const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
         if (!changed?.length) {
@@ -210,7 +211,7 @@ export class Client {
         }
     }
 
-    private async sendOnce(call: Call, message: Message): Promise<any> {
+    private async sendOnce(call: Call, message: Message, again = true): Promise<any> {
         const headers: Record<string, string> = { accept: call.accept ?? 'application/json', ...message.headers };
         const query = [...message.query];
         const body = this.bodyOf(call, message.body, headers);
@@ -234,8 +235,11 @@ export class Client {
                 );
             }
         }
+        if (response.status === 401 && again && accessTokens.delete(this.tokenKey)) {
+            return this.sendOnce(call, message, false); // the token may have been revoked
+        }
         if (!response.ok) {
-            throw this.failure(call, response, content);
+            throw this.failure(call, response, content, [...message.secrets, ...this.secrets(headers)]);
         }
         return content;
     }
@@ -337,9 +341,9 @@ export class Client {
     private async accessToken(): Promise<string> {
         const { ClientId, ClientSecret, TokenUrl, Scopes = '' } = this.configuration.OAuth ?? {};
         const [id, secret] = [required(ClientId, 'OAuth.ClientId'), required(ClientSecret, 'OAuth.ClientSecret')];
-        const url = new URL(required(TokenUrl || this.api.auth.tokenUrl, 'OAuth.TokenUrl'), this.endpoint());
-        const key = sha256(JSON.stringify([url.href, id, secret, Scopes]));
-        const known = accessTokens.get(key);
+        const url = urlOf(required(TokenUrl || this.api.auth.tokenUrl, 'OAuth.TokenUrl'), this.endpoint());
+        this.tokenKey = sha256(JSON.stringify([url.href, id, secret, Scopes]));
+        const known = accessTokens.get(this.tokenKey);
         if (known && known.expires > Date.now()) {
             return known.value;
         }
@@ -365,7 +369,7 @@ export class Client {
             );
         }
         const seconds = Number(found.expires_in ?? 300) - 30;
-        accessTokens.set(key, { value: found.access_token, expires: Date.now() + seconds * 1000 });
+        accessTokens.set(this.tokenKey, { value: found.access_token, expires: Date.now() + seconds * 1000 });
         return found.access_token;
     }
 
@@ -403,8 +407,8 @@ export class Client {
             `SignedHeaders=${names.join(';')}, Signature=${signature.toString('hex')}`;
     }
 
-    /** Makes the error of a response, with nothing of the request in it. */
-    private failure(call: Call, { status, headers }: Response, content: any): ApiError {
+    /** Makes the error of a response, without the secrets that the response may repeat. */
+    private failure(call: Call, { status, headers }: Response, content: any, secrets: string[]): ApiError {
         const type = headers.get('x-amzn-errortype') ?? content?.__type ?? content?.code;
         const name = typeof type === 'string' ? type.replace(/^.*#/, '').replace(/:.*$/, '') : '';
         const code =
@@ -414,18 +418,18 @@ export class Client {
             (status < 500 ? 'InvalidRequest' : 'ServiceInternalError');
         const redirected = status >= 300 && status < 400;
         const detail = redirected
-            ? 'redirects are not followed; set Endpoint to the URL of the API'
-            : detailOf(content);
-        const parts = [call.name, status, name, this.withoutSecrets(detail).slice(0, 300)].filter(
-            (part) => part !== ''
-        );
+            ? 'redirects are not followed; set Endpoint in the type configuration to the URL of the API'
+            : secrets.reduce((rest, secret) => rest.split(secret).join('***'), detailOf(content));
+        const parts = [call.name, status, name, detail.slice(0, 300)].filter((part) => part !== '');
         return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
     }
 
-    private withoutSecrets(text: string): string {
+    /** Returns the credentials that a request has. */
+    private secrets(headers: Record<string, string>): string[] {
         const { ApiKey, BearerToken, Basic, OAuth } = this.configuration;
-        const secrets = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret];
-        return secrets.reduce<string>((rest, secret) => (secret ? rest.split(secret).join('***') : rest), text);
+        const authorization = headers.authorization?.replace(/^\S+ /, '');
+        const all = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret, authorization];
+        return [...all, headers['x-amz-security-token']].filter((secret): secret is string => Boolean(secret));
     }
 }
 
@@ -445,6 +449,14 @@ function required(value: string | undefined, name: string): string {
         throw new exceptions.InvalidCredentials(`set ${name} in the type configuration`);
     }
     return value;
+}
+
+function urlOf(text: string, endpoint: string): URL {
+    const url = URL.canParse(text, endpoint) ? new URL(text, endpoint) : undefined;
+    if (!url || !/^https?:$/.test(url.protocol)) {
+        throw new exceptions.InvalidCredentials('OAuth.TokenUrl in the type configuration is not a URL');
+    }
+    return url;
 }
 
 function basic(user: string, password: string): string {

@@ -148,16 +148,22 @@ export interface Message {
     query: [string, string][];
     headers: Record<string, string>;
     body?: any;
+    /** Values of properties that reads never return, which messages do not repeat. */
+    secrets: string[];
 }
 
 /** Puts properties where an operation has them. */
 export function encode(api: Binding, send: Bound[] | undefined, values: Values): Message {
-    const message: Message = { labels: {}, query: [], headers: {} };
+    const message: Message = { labels: {}, query: [], headers: {}, secrets: [] };
+    const returned = [...api.identifier, ...(api.read.receive ?? []).map(({ property }) => property)];
     for (const bound of send ?? []) {
         const { property, shape } = bound;
         const value = values[property];
         if (value === undefined || value === null) {
             continue;
+        }
+        if (typeof value === 'string' && value !== '' && !returned.includes(property)) {
+            message.secrets.push(value);
         }
         if (shape.text && bound.in === 'path') {
             place(message, bound, value); // the API knows what is not a number

@@ -16,12 +16,16 @@ import java.util.ArrayList;
 import java.util.List;
 {{- if .API.Tags}}
 import java.util.Map;
+{{- end}}
+import java.util.Set;
+{{- if .API.Tags}}
 import java.util.TreeMap;
 {{- end}}
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import software.amazon.cloudformation.exceptions.CfnNotFoundException;
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
@@ -32,6 +36,9 @@ final class ApiClient {
     static final ApiBinding BINDING = ApiBinding.load();
 
     private static final ApiCodec CODEC = new ApiCodec(BINDING);
+
+    private static final Set<String> RETURNED = Stream.concat(
+        BINDING.identifier().stream(), BINDING.read().receive().stream().map(ApiBinding.Bound::property)).collect(Collectors.toSet());
 
     private final ApiConnection connection;
     private final String idempotencyToken;
@@ -101,6 +108,11 @@ final class ApiClient {
             }
         }
         final ApiRequest request = request(call, values);
+        if (call.contentType() != null && call.contentType().startsWith("application/merge-patch+json")) {
+            final List<String> sent = new ArrayList<>();
+            values.fieldNames().forEachRemaining(sent::add);
+            request.mergePatch(request(call, tree(previous).retain(sent)));
+        }
         final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
         for (final ApiBinding.Bound bound : call.send()) {
             if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
@@ -263,6 +275,9 @@ final class ApiClient {
             final JsonNode value = CODEC.encode(values.get(bound.property()), bound.shape());
             if (value != null) {
                 request.put(bound.spot(), value);
+                if (value.isTextual() && !RETURNED.contains(bound.property())) {
+                    request.addSecret(value.textValue());
+                }
             }
         }
         return request;

@@ -173,6 +173,17 @@ final class ApiCodec {
         return object;
     }
 
+    /** Returns a value with nulls for the members that the previous one has besides. */
+    static JsonNode mergePatch(final JsonNode value, final JsonNode previous) {
+        if (!(value instanceof ObjectNode) || !(previous instanceof ObjectNode)) {
+            return value;
+        }
+        final ObjectNode patch = JSON.createObjectNode();
+        previous.fieldNames().forEachRemaining(patch::putNull);
+        value.fields().forEachRemaining(member -> patch.set(member.getKey(), mergePatch(member.getValue(), previous.get(member.getKey()))));
+        return patch;
+    }
+
     /** Encodes a text for a path or query. */
     static String escape(final String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20").replace("*", "%2A").replace("%7E", "~");

@@ -13,6 +13,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
@@ -44,12 +45,11 @@ final class ApiConnection {
     private static final Duration CALL_TIMEOUT = Duration.ofSeconds(50);
     private static final int MAX_RESPONSE_BYTES = 8 << 20;
     private static final int MAX_MESSAGE_LENGTH = 300;
-    private static final int MAX_REDIRECTS = 3;
     private static final int RETRIES = 2;
 
     private static final HttpClient HTTP = HttpClient.newBuilder()
         .version(HttpClient.Version.HTTP_1_1)
-        .followRedirects(HttpClient.Redirect.NEVER) // they would take the credentials to another host
+        .followRedirects(HttpClient.Redirect.NEVER) // they could take the credentials to another server
         .connectTimeout(Duration.ofSeconds(10))
         .build();
 
@@ -61,6 +61,7 @@ final class ApiConnection {
     private final String region;
     private final URI endpoint;
     private final Instant deadline = Instant.now().plus(CALL_TIMEOUT);
+    private String tokenKey = "";
 
     private record AccessToken(String value, Instant expires) {}
 
@@ -110,7 +111,12 @@ final class ApiConnection {
     JsonNode send(final ApiRequest request, final boolean reading) {
         final ApiBinding.Call call = request.call();
         for (int attempt = 0;; attempt++) {
-            final Response response = follow(request);
+            HttpRequest http = authenticated(request);
+            Response response = exchange(call.name(), http);
+            if (response.status == 401 && ACCESS_TOKENS.remove(tokenKey) != null) { // it may have been revoked
+                http = authenticated(request);
+                response = exchange(call.name(), http);
+            }
             if (response.status / 100 == 2) {
                 try {
                     return response.json();
@@ -121,7 +127,7 @@ final class ApiConnection {
                     throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " answered with something else than JSON");
                 }
             }
-            final ApiException failure = failure(call, response);
+            final ApiException failure = failure(call, response, secrets(request, http));
             final boolean busy = failure.getErrorCode() == HandlerErrorCode.Throttling || response.status == 503;
             if (!reading || !busy || attempt == RETRIES || !pause(response, attempt)) {
                 throw failure;
@@ -129,25 +135,8 @@ final class ApiConnection {
         }
     }
 
-    /** Follows redirects on the same host. */
-    private Response follow(final ApiRequest request) {
-        URI url = URI.create(endpoint + request.target());
-        for (int hops = 0;; hops++) {
-            final Response response = exchange(request.call().name(), authenticated(request, url));
-            final String location = response.headers.get("location");
-            if (response.status / 100 != 3 || location == null || hops == MAX_REDIRECTS) {
-                return response;
-            }
-            final URI next = url.resolve(location);
-            final boolean same = next.getScheme().equals(url.getScheme()) && next.getRawAuthority().equals(url.getRawAuthority());
-            if (!same || response.status < 307 && !request.call().method().equals("GET")) {
-                return response;
-            }
-            url = next;
-        }
-    }
-
-    private HttpRequest authenticated(final ApiRequest request, final URI url) {
+    private HttpRequest authenticated(final ApiRequest request) {
+        final URI url = URI.create(endpoint + request.target());
         final Map<String, String> headers = new TreeMap<>(request.headers());
         final byte[] body = request.body();
         URI target = url;
@@ -199,28 +188,31 @@ final class ApiConnection {
         final String id = credential("OAuth", "ClientId");
         final String secret = credential("OAuth", "ClientSecret");
         final String url = configuration.path("OAuth").path("TokenUrl").asText(Optional.ofNullable(binding.auth().tokenUrl()).orElse(""));
+        final URI target = url(url.startsWith("/") ? endpoint.resolve(url).toString() : url, "OAuth.TokenUrl");
         final String scopes = configuration.path("OAuth").path("Scopes").asText("");
         final String form = "grant_type=client_credentials" + (scopes.isEmpty() ? "" : "&scope=" + ApiCodec.escape(scopes));
-        final String key = String.join("\n", url, form, id, secret);
-        final AccessToken known = ACCESS_TOKENS.get(key);
+        tokenKey = String.join("\n", target.toString(), form, id, secret);
+        final AccessToken known = ACCESS_TOKENS.get(tokenKey);
         if (known != null && known.expires.isAfter(Instant.now())) {
             return known.value;
         }
-        final HttpRequest request = httpRequest("POST", url(url, "OAuth.TokenUrl"), Map.of(
+        final HttpRequest request = httpRequest("POST", target, Map.of(
             "Authorization", basic(ApiCodec.escape(id), ApiCodec.escape(secret)),
             "Accept", "application/json", "Content-Type", "application/x-www-form-urlencoded"), form.getBytes(StandardCharsets.UTF_8));
         final Response response = exchange("the request for an access token", request);
         try {
             final JsonNode token = response.json();
             if (response.status == 200 && token.path("access_token").isTextual()) {
-                final long seconds = token.path("expires_in").asLong(60) - 30;
-                ACCESS_TOKENS.put(key, new AccessToken(token.path("access_token").textValue(), Instant.now().plusSeconds(seconds)));
+                final long seconds = Math.min(token.path("expires_in").asLong(60), 24 * 60 * 60) - 30;
+                ACCESS_TOKENS.put(tokenKey, new AccessToken(token.path("access_token").textValue(), Instant.now().plusSeconds(seconds)));
                 return token.path("access_token").textValue();
             }
         } catch (JsonProcessingException e) {
             // no token, as below
         }
-        throw new ApiException(HandlerErrorCode.InvalidCredentials, "the request for an access token failed with status " + response.status);
+        throw new ApiException(
+            response.status >= 500 ? HandlerErrorCode.ServiceInternalError : HandlerErrorCode.InvalidCredentials,
+            "the request for an access token failed with status " + response.status);
     }
 
     private Map<String, String> signature(final ApiRequest request, final URI url, final Map<String, String> headers, final byte[] body) {
@@ -255,11 +247,14 @@ final class ApiConnection {
 
     private Response exchange(final String what, final HttpRequest request) {
         final Duration left = Duration.between(Instant.now(), deadline);
+        if (left.isNegative()) {
+            throw new ApiException(HandlerErrorCode.NetworkFailure, what + " timed out");
+        }
         final ByteArrayOutputStream body = new ByteArrayOutputStream();
         final CompletableFuture<HttpResponse<Void>> pending = HTTP.sendAsync(request, HttpResponse.BodyHandlers.ofByteArrayConsumer(part ->
             part.ifPresent(bytes -> {
                 if (body.size() + bytes.length > MAX_RESPONSE_BYTES) {
-                    throw new IllegalStateException("the response is too large");
+                    throw new ApiException(HandlerErrorCode.GeneralServiceException, what + ": the response is larger than " + MAX_RESPONSE_BYTES + " bytes");
                 }
                 body.writeBytes(bytes);
             })));
@@ -272,6 +267,9 @@ final class ApiConnection {
         } catch (TimeoutException e) {
             throw new ApiException(HandlerErrorCode.NetworkFailure, what + " timed out");
         } catch (ExecutionException e) {
+            if (e.getCause() instanceof ApiException) {
+                throw (ApiException) e.getCause();
+            }
             throw new ApiException(HandlerErrorCode.NetworkFailure, what + " failed: " + e.getCause().getClass().getSimpleName());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -281,7 +279,19 @@ final class ApiConnection {
         }
     }
 
-    private ApiException failure(final ApiBinding.Call call, final Response response) {
+    /** Returns what messages must not repeat: credentials, and values of properties that reads never return. */
+    private List<String> secrets(final ApiRequest request, final HttpRequest http) {
+        final List<String> secrets = new ArrayList<>(request.secrets());
+        for (final String path : new String[] {"ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"}) {
+            secrets.add(ApiCodec.at(configuration, List.of(path.split("\\."))).asText(""));
+        }
+        secrets.add(http.headers().firstValue("Authorization").orElse("").replaceFirst("^\\S+ ", ""));
+        secrets.add(http.headers().firstValue("X-Amz-Security-Token").orElse(""));
+        secrets.removeIf(String::isEmpty);
+        return secrets;
+    }
+
+    private ApiException failure(final ApiBinding.Call call, final Response response, final List<String> secrets) {
         JsonNode body = MissingNode.getInstance();
         try {
             body = response.json();
@@ -299,7 +309,13 @@ final class ApiConnection {
         if (code == null) {
             code = response.status >= 500 ? HandlerErrorCode.ServiceInternalError : HandlerErrorCode.InvalidRequest;
         }
-        final String message = message(body);
+        String message = response.status < 400
+            ? "redirects are not followed; set Endpoint in the type configuration to the URL of the API"
+            : message(body);
+        for (final String secret : secrets) {
+            message = message.replace(secret, "***");
+        }
+        message = message.substring(0, Math.min(message.length(), MAX_MESSAGE_LENGTH));
         return new ApiException(code, call.name() + " failed with status " + status + (message.isEmpty() ? "" : ": " + message));
     }
 
@@ -314,7 +330,7 @@ final class ApiConnection {
             final JsonNode value = body.path(name);
             final String text = value.isTextual() ? value.textValue() : value.path("message").asText(value.path(0).path("msg").asText(""));
             if (!text.isEmpty()) {
-                return text.substring(0, Math.min(text.length(), MAX_MESSAGE_LENGTH));
+                return text;
             }
         }
         return "";

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.StringJoiner;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
 /** The request of one call, made of values of the model. */
@@ -19,6 +20,7 @@ final class ApiRequest {
     private final Map<String, String> labels = new TreeMap<>();
     private final List<String> query = new ArrayList<>();
     private final Map<String, String> headers = new TreeMap<>();
+    private final List<String> secrets = new ArrayList<>();
     private JsonNode body;
 
     ApiRequest(final ApiBinding.Call call) {
@@ -36,6 +38,15 @@ final class ApiRequest {
         return call;
     }
 
+    /** Returns the values that messages must not repeat. */
+    List<String> secrets() {
+        return secrets;
+    }
+
+    void addSecret(final String value) {
+        secrets.add(value);
+    }
+
     void put(final ApiBinding.Spot spot, final JsonNode value) {
         final String name = String.join(".", spot.at());
         switch (spot.in()) {
@@ -44,6 +55,11 @@ final class ApiRequest {
             case "header" -> headers.put(name, text(value));
             default -> body = ApiCodec.put(body, spot.at(), value);
         }
+    }
+
+    /** Adds nulls to the body for the members that another one has besides: they are removed. */
+    void mergePatch(final ApiRequest previous) {
+        body = ApiCodec.mergePatch(body, previous.body);
     }
 
     private void addQuery(final String name, final JsonNode value) {
@@ -86,7 +102,7 @@ final class ApiRequest {
         final String path = LABEL.matcher(call.path()).replaceAll(label -> {
             final String value = labels.getOrDefault(label.group(1), "");
             final boolean greedy = !label.group(2).isEmpty();
-            if (List.of("", ".", "..").contains(value)) {
+            if (Stream.of(greedy ? value.split("/", -1) : new String[] {value}).anyMatch(List.of("", ".", "..")::contains)) {
                 throw new ApiException(HandlerErrorCode.NotFound, call.name() + " needs a value for " + label.group(1));
             }
             return greedy ? ApiCodec.escape(value).replace("%2F", "/") : ApiCodec.escape(value);

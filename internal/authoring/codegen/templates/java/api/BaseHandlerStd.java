@@ -1,5 +1,8 @@
 package {{.Package}};
-{{if .API.Lists}}
+{{if .API.Finds}}
+import java.util.ArrayList;
+{{- end}}
+{{- if .API.Lists}}
 import java.util.List;
 {{- end}}
 import software.amazon.cloudformation.exceptions.BaseHandlerException;
@@ -145,8 +148,10 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
             return model;
         }
         for (final List<String> other : List.of({{.API.Additional}})) {
-            final ResourceModel found = ApiClient.has(model, other) ? find(api, model, other) : null;
-            if (found != null) {
+            if (!ApiClient.has(model, other)) {
+                continue;
+            }
+            for (final ResourceModel found : same(api, model, other)) {
                 return ApiClient.merge(model, ApiClient.identifiers(found));
             }
         }
@@ -155,20 +160,21 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
 {{- end}}
 {{- if .API.Finds}}
 
-    /** Returns the resource of {{.API.List}} that has the values of a model in some properties, or null. */
-    protected static ResourceModel find(final ApiClient api, final ResourceModel model, final List<String> properties) {
+    /** Returns the resources of {{.API.List}} that have the values of a model in some properties. */
+    protected static List<ResourceModel> same(final ApiClient api, final ResourceModel model, final List<String> properties) {
+        final List<ResourceModel> all = new ArrayList<>();
         String token = null;
         do {
             final ApiClient.Listed page = api.list(model, token);
             for (final ResourceModel item : page.models()) {
                 final ResourceModel found = ApiClient.has(item, properties) ? item : readOrNull(api, item);
                 if (found != null{{if .API.Gone}} && !isGone(found){{end}} && !ApiClient.differ(found, model, properties)) {
-                    return found;
+                    all.add(found);
                 }
             }
             token = page.nextToken();
         } while (token != null);
-        return null;
+        return all;
     }
 {{- end}}
 {{- if or .API.Finds (eq .API.Find "identifier")}}

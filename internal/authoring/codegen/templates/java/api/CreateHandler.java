@@ -1,8 +1,10 @@
 package {{.Package}};
 {{if eq .API.Find "list"}}
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 {{- end}}
-{{- if or (eq .API.Find "identifier") (eq .API.Find "list")}}
+{{- if eq .API.Find "identifier"}}
 import software.amazon.cloudformation.exceptions.CfnAlreadyExistsException;
 {{- end}}
 import software.amazon.cloudformation.exceptions.CfnNotFoundException;
@@ -13,7 +15,7 @@ import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
 /** Calls {{.API.Create}}, and waits until {{.API.Read}} returns the resource{{if .API.Wait}} as it should be{{end}}. */
 public class CreateHandler extends BaseHandlerStd {
 {{- if eq .API.Find "list"}}
-    /** The properties that no two resources have in common. */
+    /** The properties by which a resource is found again. */
     private static final List<String> UNIQUE = List.of({{.API.Unique}});
 {{end}}
     @Override
@@ -48,17 +50,18 @@ public class CreateHandler extends BaseHandlerStd {
             }
         }
 {{- else if eq .API.Find "list"}}
-        if (find(api, desired, UNIQUE) != null) {
-            throw new CfnAlreadyExistsException(ResourceModel.TYPE_NAME, "with this " + String.join(", ", UNIQUE));
-        }
+
+        // The service chooses the identifier. After a lost response, a new resource with the same properties is the one
+        // that was made.
+        final Set<String> others = same(api, desired, UNIQUE).stream().map(ApiClient::identifier).collect(Collectors.toSet());
         ResourceModel created;
         try {
             created = {{.API.CreateCall}};
-        } catch (ApiException e) { // but the resource may exist, because only the response was lost
-            created = find(api, desired, UNIQUE);
-            if (created == null) {
-                throw e;
-            }
+        } catch (ApiException e) {
+            created = same(api, desired, UNIQUE).stream()
+                .filter(found -> !others.contains(ApiClient.identifier(found)))
+                .findFirst()
+                .orElseThrow(() -> e);
         }
 {{- else}}
         final ResourceModel created = {{.API.CreateCall}};
