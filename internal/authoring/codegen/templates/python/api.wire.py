@@ -154,7 +154,7 @@ def failure(
     if status < 400:
         said = "redirects are not followed; "
         said += "set Endpoint in the type configuration to the URL of the API"
-    for secret in secrets:
+    for secret in sorted(secrets, key=len, reverse=True):
         said = said.replace(secret, "***")
     return kind(f"{message}: {said[:300]}" if said else message)
 

@@ -419,7 +419,9 @@ export class Client {
         const redirected = status >= 300 && status < 400;
         const detail = redirected
             ? 'redirects are not followed; set Endpoint in the type configuration to the URL of the API'
-            : secrets.reduce((rest, secret) => rest.split(secret).join('***'), detailOf(content));
+            : [...secrets]
+                  .sort((a, b) => b.length - a.length)
+                  .reduce((rest, secret) => rest.split(secret).join('***'), detailOf(content));
         const parts = [call.name, status, name, detail.slice(0, 300)].filter((part) => part !== '');
         return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
     }

@@ -16,6 +16,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -288,6 +289,7 @@ final class ApiConnection {
         secrets.add(http.headers().firstValue("Authorization").orElse("").replaceFirst("^\\S+ ", ""));
         secrets.add(http.headers().firstValue("X-Amz-Security-Token").orElse(""));
         secrets.removeIf(String::isEmpty);
+        secrets.sort(Comparator.comparingInt(String::length).reversed());
         return secrets;
     }
 
