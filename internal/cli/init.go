@@ -336,12 +336,6 @@ func (c *app) writeProject(ctx context.Context, config project.InitConfig) (writ
 	}
 	done := c.progress("Writing the project")
 	statuses, problems, err := project.Init(ctx, dir, c.label(), config)
-	var protocol *codegen.ProtocolError
-	if errors.As(err, &protocol) {
-		c.notef("warning: %v: write them by hand\n", protocol)
-		config.Binding = nil
-		statuses, problems, err = project.Init(ctx, dir, c.label(), config)
-	}
 	done()
 	var retired *project.RetiredError
 	switch {

@@ -12,8 +12,7 @@ type Binding struct {
 	Comment    string    `json:"$comment"` // marks the file as generated
 	TypeName   string    `json:"typeName"`
 	API        string    `json:"api"`
-	Version    string    `json:"version,omitempty"` // of awsQuery: the parameter Version
-	Protocol   string    `json:"protocol"`          // openapi, restJson1, awsJson1_0, awsJson1_1, awsQuery or restXml
+	Protocol   string    `json:"protocol"` // openapi, restJson1, awsJson1_0, awsJson1_1, awsQuery or restXml
 	Endpoint   string    `json:"endpoint,omitempty"`
 	Auth       BoundAuth `json:"auth"`
 	Identifier []string  `json:"identifier"`
@@ -96,12 +95,6 @@ type BoundShape struct {
 	Format string      `json:"format,omitempty"` // of timestamps: date-time, epoch-seconds or http-date; properties always have date-time
 	Item   *BoundShape `json:"item,omitempty"`   // of lists and maps
 	Name   string      `json:"name,omitempty"`   // of objects: the members in Binding.Shapes
-
-	// Of XML and forms of awsQuery.
-	Wrapped string `json:"wrapped,omitempty"` // the name of an item within a list or of an entry within a map
-	Flat    bool   `json:"flat,omitempty"`    // there is no element around the items: each has the name of the list
-	Key     string `json:"key,omitempty"`     // of the key of an entry
-	Value   string `json:"value,omitempty"`   // of its value
 }
 
 // A BoundMember is one member of an object.

@@ -66,26 +66,21 @@ type frameUpdate struct {
 	More             bool // another update may follow
 }
 
-// protocols are those of the clients.
-var protocols = []string{"openapi", "restJson1", "awsJson1_0", "awsJson1_1"}
+// Speaks reports whether generated clients speak a protocol of a binding.
+func Speaks(protocol string) bool {
+	return slices.Contains([]string{"openapi", "restJson1", "awsJson1_0", "awsJson1_1"}, protocol)
+}
 
-// readBinding reads the binding of a project, and refuses protocols that there is no client for.
+// readBinding reads the binding of a project, and refuses protocols that clients do not speak.
 func readBinding(in Input) (*boundAPI, error) {
 	b := &boundAPI{}
 	if err := json.Unmarshal(in.Binding, b); err != nil {
 		return nil, fmt.Errorf("generate handlers of %s: read the binding of the API: %w", in.TypeName, err)
 	}
-	if !slices.Contains(protocols, b.Protocol) {
-		return nil, &ProtocolError{Language: in.Language, Protocol: b.Protocol}
+	if !Speaks(b.Protocol) {
+		return nil, fmt.Errorf("handlers in %s cannot be generated for the protocol %s", in.Language, b.Protocol)
 	}
 	return b, nil
-}
-
-// A ProtocolError says that handlers in a language cannot call an API.
-type ProtocolError struct{ Language, Protocol string }
-
-func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("handlers in %s cannot be generated for the protocol %s", e.Language, e.Protocol)
 }
 
 // frame is what templates know of the API. list writes texts as a list in the language.

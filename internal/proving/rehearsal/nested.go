@@ -74,8 +74,8 @@ func (s *source) resource(path string) *template.Resource {
 	return nil
 }
 
-// placeholder is the TemplateURL of a nested stack until its template has an address.
-func placeholder(id string) string { return "rehearsal://" + id }
+// pendingURL stands for the TemplateURL of a nested stack until its template is uploaded.
+func pendingURL(id string) string { return "rehearsal://" + id }
 
 // settle makes the nested stacks without a template one step each. What cannot fail in a rehearsal, or needs the outside, is left out of
 // the others.
@@ -92,7 +92,7 @@ func (s *source) settle() error {
 			s.note("nested stacks whose templates are not known are one step each: " + id)
 			continue
 		}
-		properties["TemplateURL"] = placeholder(id)
+		properties["TemplateURL"] = pendingURL(id)
 		delete(properties, "TimeoutInMinutes")
 		delete(properties, "NotificationARNs")
 		if err := child.settle(); err != nil {
@@ -118,7 +118,7 @@ func (s *source) text(ctx context.Context, upload func(context.Context, string) 
 		if err != nil {
 			return "", err
 		}
-		text = strings.ReplaceAll(text, encoded(placeholder(id)), encoded(url))
+		text = strings.ReplaceAll(text, encoded(pendingURL(id)), encoded(url))
 	}
 	return text, nil
 }
