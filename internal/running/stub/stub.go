@@ -68,6 +68,7 @@ type Stub struct {
 	api       *api.API
 	protocol  protocol
 	routes    []*route
+	byName    map[string]*api.Operation
 	labels    map[*api.Operation][]string // the parameters of paths in their order
 	bases     []string                    // paths of the servers of the description
 	roles     map[*api.Operation]role
@@ -87,7 +88,7 @@ func New(c Config) (*Stub, error) {
 		c.Now = time.Now
 	}
 	c.PageSize, c.DeleteTwice = cmp.Or(c.PageSize, 100), cmp.Or(c.DeleteTwice, http.StatusNotFound)
-	s := &Stub{config: c, api: c.API, labels: map[*api.Operation][]string{}, roles: map[*api.Operation]role{}, makers: newMakers()}
+	s := &Stub{config: c, api: c.API, byName: map[string]*api.Operation{}, labels: map[*api.Operation][]string{}, roles: map[*api.Operation]role{}, makers: newMakers()}
 	switch c.API.Protocol {
 	case "openapi":
 		s.protocol = openapi{}
@@ -103,6 +104,9 @@ func New(c Config) (*Stub, error) {
 		return nil, errors.New("the service has no protocol")
 	default:
 		return nil, fmt.Errorf("the protocol %s is not supported: restJson1, awsJson1_0, awsJson1_1, awsQuery and restXml are", c.API.Protocol)
+	}
+	for _, op := range c.API.Operations {
+		s.byName[op.Name] = op
 	}
 	if err := s.assign(); err != nil {
 		return nil, err
@@ -137,13 +141,7 @@ func (s *Stub) reset() {
 }
 
 // operation returns the operation of that name, or nil.
-func (s *Stub) operation(name string) *api.Operation {
-	at := slices.IndexFunc(s.api.Operations, func(op *api.Operation) bool { return op.Name == name })
-	if at < 0 {
-		return nil
-	}
-	return s.api.Operations[at]
-}
+func (s *Stub) operation(name string) *api.Operation { return s.byName[name] }
 
 func (s *Stub) names() (out []string) {
 	for _, op := range s.api.Operations {
