@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,14 +11,7 @@ import (
 )
 
 // JSON is the schema, indented.
-func (d *Derived) JSON() []byte {
-	var out bytes.Buffer
-	if err := json.Indent(&out, d.schema.AppendJSON(nil), "", "    "); err != nil {
-		return nil // a value always is valid JSON
-	}
-	out.WriteByte('\n')
-	return out.Bytes()
-}
+func (d *Derived) JSON() []byte { return d.schema.Indented("    ") }
 
 const (
 	maxText        = 240 // bytes of a description
@@ -223,7 +214,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 // setDefault adds a default that fits the type.
 func (b *schemaBuilder) setDefault(out *document.Value, m *Member) {
 	want := map[string]document.Kind{"string": document.String, "integer": document.Number, "number": document.Number, "boolean": document.Bool}
-	kind, simple := want[textOf(out, "type")]
+	kind, simple := want[out.Get("type").Str()]
 	if m.Default == nil || !simple || m.Default.Kind != kind || out.Get("format") != nil {
 		return
 	}
@@ -239,7 +230,7 @@ func (b *schemaBuilder) relate(out *document.Value, p *Property, m *Member) {
 	if p.settings != nil && p.settings.RelationType != "" {
 		typeName, path, reason = p.settings.RelationType, p.settings.RelationPath, "the settings say so"
 	}
-	if strings.Count(typeName, "::") != 2 || textOf(out, "type") != "string" {
+	if strings.Count(typeName, "::") != 2 || out.Get("type").Str() != "string" {
 		return
 	}
 	out.Set("relationshipRef", obj("typeName", document.NewString(typeName), "propertyPath", document.NewString(path)))

@@ -32,7 +32,7 @@ func FromOpenAPI(file string, data []byte) (*API, diag.List) {
 	if problems.HasErrors() { // warnings matter to the author of the description only
 		return nil, problems
 	}
-	version := textOf(root, "openapi")
+	version := root.Get("openapi").Str()
 	if !strings.HasPrefix(version, "3.0") && !strings.HasPrefix(version, "3.1") {
 		p := diag.Problem{ID: "api/version", At: root.At, Message: "not a description in OpenAPI 3.0 or 3.1", Hint: "the document needs a member openapi, such as \"3.1.0\""}
 		switch {
@@ -45,7 +45,7 @@ func FromOpenAPI(file string, data []byte) (*API, diag.List) {
 	}
 	r := &openapiReader{
 		root: root, shapes: map[*document.Value]*Shape{}, refused: map[string]bool{},
-		api: &API{Name: textOf(root.Get("info"), "title"), Version: textOf(root.Get("info"), "version"), Format: "openapi", Protocol: "openapi"},
+		api: &API{Name: root.Get("info").Get("title").Str(), Version: root.Get("info").Get("version").Str(), Format: "openapi", Protocol: "openapi"},
 	}
 	r.readServers()
 	r.readSchemes()
@@ -140,9 +140,9 @@ func (r *openapiReader) readServers() {
 		return
 	}
 	for _, server := range servers.Items {
-		address := textOf(server, "url")
+		address := server.Get("url").Str()
 		for _, variable := range server.Get("variables").Distinct() {
-			address = strings.ReplaceAll(address, "{"+variable.Key+"}", textOf(variable.Value, "default"))
+			address = strings.ReplaceAll(address, "{"+variable.Key+"}", variable.Value.Get("default").Str())
 		}
 		if address != "" {
 			r.api.Servers = append(r.api.Servers, address)
@@ -153,11 +153,11 @@ func (r *openapiReader) readServers() {
 func (r *openapiReader) readSchemes() {
 	for _, entry := range r.root.Get("components").Get("securitySchemes").Distinct() {
 		v, _ := r.follow(entry.Value)
-		s := Scheme{Name: entry.Key, Kind: textOf(v, "type"), In: textOf(v, "in"), Key: textOf(v, "name")}
+		s := Scheme{Name: entry.Key, Kind: v.Get("type").Str(), In: v.Get("in").Str(), Key: v.Get("name").Str()}
 		if s.Kind == "http" {
-			s.Kind = strings.ToLower(textOf(v, "scheme"))
+			s.Kind = strings.ToLower(v.Get("scheme").Str())
 		}
-		s.URL = textOf(v.Get("flows").Get("clientCredentials"), "tokenUrl")
+		s.URL = v.Get("flows").Get("clientCredentials").Get("tokenUrl").Str()
 		r.api.Auth = append(r.api.Auth, s)
 	}
 }
@@ -184,10 +184,10 @@ func (r *openapiReader) readPath(path document.Member) {
 
 func (r *openapiReader) readOperation(path string, m document.Member, shared *document.Value) *Operation {
 	v := m.Value
-	op := &Operation{Method: strings.ToUpper(m.Key), Path: path, At: m.KeyAt, Doc: textOf(v, "description")}
+	op := &Operation{Method: strings.ToUpper(m.Key), Path: path, At: m.KeyAt, Doc: v.Get("description").Str()}
 	op.Name = op.Method + " " + path
 	if op.Doc == "" {
-		op.Doc = textOf(v, "summary")
+		op.Doc = v.Get("summary").Str()
 	}
 	op.Open = r.open(v)
 	r.readParams(op, v.Get("parameters"))
@@ -230,8 +230,8 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 	places := map[string]Place{"path": InPath, "query": InQuery, "header": InHeader}
 	for _, item := range list.Items {
 		v, _ := r.follow(item)
-		in, known := places[textOf(v, "in")]
-		name := textOf(v, "name")
+		in, known := places[v.Get("in").Str()]
+		name := v.Get("name").Str()
 		if !known || name == "" || op.Param(in, name) != nil {
 			continue
 		}
@@ -240,7 +240,7 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 			_, content := chooseMedia(v.Get("content"))
 			schema = content.Get("schema")
 		}
-		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: textOf(v, "description"), At: v.At, Required: isTrue(v, "required") || in == InPath, Example: v.Get("example")}
+		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: v.Get("description").Str(), At: v.At, Required: v.Get("required").IsTrue() || in == InPath, Example: v.Get("example")}
 		for _, entry := range v.Get("examples").Distinct() {
 			if example, _ := r.follow(entry.Value); p.Example == nil {
 				p.Example = example.Get("value")

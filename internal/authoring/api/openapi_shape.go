@@ -22,7 +22,7 @@ func (r *openapiReader) shape(v *document.Value, name string, depth int) *Shape 
 	if known := r.shapes[to]; known != nil {
 		return known
 	}
-	out := &Shape{Name: name, Doc: textOf(to, "description"), Nullable: nullable(to)}
+	out := &Shape{Name: name, Doc: to.Get("description").Str(), Nullable: nullable(to)}
 	r.shapes[to] = out
 	if r.members > maxMembers || depth > maxMerge*8 {
 		out.Refused = "it is nested too deeply"
@@ -34,7 +34,7 @@ func (r *openapiReader) shape(v *document.Value, name string, depth int) *Shape 
 
 // nullable reports whether a schema allows null beside other values.
 func nullable(v *document.Value) bool {
-	if isTrue(v, "nullable") || slices.Contains(v.Get("type").Strings(), "null") {
+	if v.Get("nullable").IsTrue() || slices.Contains(v.Get("type").Strings(), "null") {
 		return true
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
@@ -92,7 +92,7 @@ func (r *openapiReader) fill(out *Shape, v *document.Value, depth int) {
 			out.Kind = Number
 		}
 		out.Minimum, out.Maximum = literal(keyword(parts, "minimum")), literal(keyword(parts, "maximum"))
-		out.Format = text(keyword(parts, "format"))
+		out.Format = keyword(parts, "format").Str()
 	case "boolean":
 		out.Kind = Boolean
 	case "array":
@@ -108,7 +108,7 @@ func (r *openapiReader) fill(out *Shape, v *document.Value, depth int) {
 }
 
 func (r *openapiReader) fillString(out *Shape, parts []*document.Value) {
-	out.Format = text(keyword(parts, "format"))
+	out.Format = keyword(parts, "format").Str()
 	switch out.Format {
 	case "date-time":
 		out.Kind = Timestamp
@@ -117,7 +117,7 @@ func (r *openapiReader) fillString(out *Shape, parts []*document.Value) {
 	case "password":
 		out.Sensitive = true
 	}
-	out.Pattern = text(keyword(parts, "pattern"))
+	out.Pattern = keyword(parts, "pattern").Str()
 	out.MinLen, out.MaxLen = optional(keyword(parts, "minLength")), optional(keyword(parts, "maxLength"))
 	if enum := keyword(parts, "enum"); enum != nil {
 		for _, item := range enum.Items {
@@ -174,11 +174,11 @@ func (r *openapiReader) member(entry document.Member, depth int) *Member {
 	m := &Member{Name: entry.Key, Wire: entry.Key, At: entry.KeyAt, Shape: r.shape(entry.Value, "", depth+1)}
 	to, _ := r.follow(entry.Value)
 	for _, v := range append([]*document.Value{entry.Value}, r.parts(to, 0)...) {
-		m.ReadOnly = m.ReadOnly || isTrue(v, "readOnly")
-		m.WriteOnly = m.WriteOnly || isTrue(v, "writeOnly")
-		m.Deprecated = m.Deprecated || isTrue(v, "deprecated")
+		m.ReadOnly = m.ReadOnly || v.Get("readOnly").IsTrue()
+		m.WriteOnly = m.WriteOnly || v.Get("writeOnly").IsTrue()
+		m.Deprecated = m.Deprecated || v.Get("deprecated").IsTrue()
 		if m.Doc == "" {
-			m.Doc = textOf(v, "description")
+			m.Doc = v.Get("description").Str()
 		}
 		if d := v.Get("default"); m.Default == nil && d != nil && d.Kind != document.Null {
 			m.Default = d
@@ -217,7 +217,7 @@ func (r *openapiReader) parts(v *document.Value, depth int) []*document.Value {
 // nonNull leaves out the schema that allows null.
 func nonNull(items []*document.Value) (out []*document.Value) {
 	for _, item := range items {
-		if textOf(item, "type") != "null" {
+		if item.Get("type").Str() != "null" {
 			out = append(out, item)
 		}
 	}
@@ -308,7 +308,7 @@ func typesOf(parts []*document.Value) (out []string) {
 		}
 	}
 	for _, part := range parts {
-		add(textOf(part, "type"))
+		add(part.Get("type").Str())
 		for _, t := range part.Get("type").Strings() {
 			add(t)
 		}

@@ -86,19 +86,19 @@ func (r *smithyReader) readService() {
 		}
 	}
 	if t := r.service.Trait("smithy.api#xmlNamespace"); t != nil {
-		r.api.XMLNS = textOf(t.Value, "uri")
+		r.api.XMLNS = t.Value.Get("uri").Str()
 	}
 	if t := r.service.Trait("aws.protocols#restXml"); t != nil {
-		r.api.BareXML = isTrue(t.Value, "noErrorWrapping")
+		r.api.BareXML = t.Value.Get("noErrorWrapping").IsTrue()
 	}
 	if t := r.service.Trait("aws.api#service"); t != nil {
-		r.api.Prefix = cmp.Or(textOf(t.Value, "arnNamespace"), strings.ToLower(r.api.Name))
-		if prefix := textOf(t.Value, "endpointPrefix"); prefix != "" {
+		r.api.Prefix = cmp.Or(t.Value.Get("arnNamespace").Str(), strings.ToLower(r.api.Name))
+		if prefix := t.Value.Get("endpointPrefix").Str(); prefix != "" {
 			r.api.Servers = []string{"https://" + prefix + ".{Region}.amazonaws.com"}
 		}
 	}
 	if t := r.service.Trait("aws.auth#sigv4"); t != nil {
-		if name := textOf(t.Value, "name"); name != "" {
+		if name := t.Value.Get("name").Str(); name != "" {
 			r.api.Prefix = name
 			if r.api.Servers == nil {
 				r.api.Servers = []string{"https://" + name + ".{Region}.amazonaws.com"}
@@ -112,7 +112,7 @@ func smithyScheme(t *smithy.Trait) Scheme {
 	out := Scheme{Name: t.ID.Name(), Kind: t.ID.Name()}
 	switch out.Kind {
 	case "httpApiKeyAuth":
-		out.Kind, out.In, out.Key = "apiKey", textOf(t.Value, "in"), textOf(t.Value, "name")
+		out.Kind, out.In, out.Key = "apiKey", t.Value.Get("in").Str(), t.Value.Get("name").Str()
 	case "httpBearerAuth":
 		out.Kind = "bearer"
 	case "httpBasicAuth":
@@ -138,7 +138,7 @@ func (r *smithyReader) xmlName(s *smithy.Shape) string {
 func (r *smithyReader) readOperation(s *smithy.Shape) {
 	op := &Operation{Name: s.Name(), Doc: doc(s), Method: "POST", Path: "/", At: s.At}
 	if t := s.Trait("smithy.api#http"); t != nil && r.rest() {
-		op.Method, op.Path = textOf(t.Value, "method"), textOf(t.Value, "uri")
+		op.Method, op.Path = t.Value.Get("method").Str(), t.Value.Get("uri").Str()
 		if code := t.Value.Get("code"); code != nil {
 			op.Status = append(op.Status, number(code))
 		}
@@ -163,7 +163,7 @@ func (r *smithyReader) readOperation(s *smithy.Shape) {
 	}
 	if t := s.Trait("smithy.api#examples"); t != nil {
 		for _, item := range t.Value.Items {
-			op.Examples = append(op.Examples, Example{Title: textOf(item, "title"), Input: item.Get("input"), Output: item.Get("output")})
+			op.Examples = append(op.Examples, Example{Title: item.Get("title").Str(), Input: item.Get("input"), Output: item.Get("output")})
 		}
 	}
 	r.operations[s.ID] = op
@@ -250,7 +250,7 @@ func (r *smithyReader) readError(s *smithy.Shape) Error {
 		out.Status = number(t.Value)
 	}
 	if t := s.Trait("aws.protocols#awsQueryError"); t != nil {
-		out.Code = textOf(t.Value, "code")
+		out.Code = t.Value.Get("code").Str()
 		if status := number(t.Value.Get("httpResponseCode")); status != 0 && r.api.Protocol == "awsQuery" {
 			out.Status = status
 		}
@@ -265,9 +265,9 @@ func (r *smithyReader) readPaging(op *Operation, s *smithy.Shape) {
 		return
 	}
 	of := func(key string) string {
-		text := textOf(own.Value, key)
+		text := own.Value.Get(key).Str()
 		if all := r.service.Trait("smithy.api#paginated"); text == "" && all != nil {
-			text = textOf(all.Value, key)
+			text = all.Value.Get(key).Str()
 		}
 		return text
 	}
@@ -285,11 +285,11 @@ func readWaiters(v *document.Value) (out []Waiter) {
 			continue
 		}
 		for _, item := range acceptors.Items {
-			a := Acceptor{State: textOf(item, "state")}
+			a := Acceptor{State: item.Get("state").Str()}
 			matcher := item.Get("matcher")
-			a.Error = textOf(matcher, "errorType")
+			a.Error = matcher.Get("errorType").Str()
 			if output := matcher.Get("output"); output != nil {
-				a.Path, a.Comparator, a.Expected = textOf(output, "path"), textOf(output, "comparator"), textOf(output, "expected")
+				a.Path, a.Comparator, a.Expected = output.Get("path").Str(), output.Get("comparator").Str(), output.Get("expected").Str()
 			}
 			w.Acceptors = append(w.Acceptors, a)
 		}
@@ -316,7 +316,7 @@ func (r *smithyReader) member(s *smithy.Shape) *Member {
 		m.Default = t.Value
 	}
 	if t := target.Trait("aws.api#arnReference"); t != nil {
-		m.Relation = textOf(t.Value, "type")
+		m.Relation = t.Value.Get("type").Str()
 	}
 	return m
 }
@@ -409,7 +409,7 @@ func constrain(out *Shape, s *smithy.Shape) {
 	}
 	if t := s.Trait("smithy.api#enum"); t != nil {
 		for _, item := range t.Value.Items {
-			out.Enum = append(out.Enum, textOf(item, "value"))
+			out.Enum = append(out.Enum, item.Get("value").Str())
 		}
 	}
 	if s.Type == smithy.Enum {

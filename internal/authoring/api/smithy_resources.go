@@ -41,7 +41,7 @@ func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 	}
 	out := &Resource{Name: name, ID: string(s.ID), By: "shapes", At: s.At, Create: op(s.Create), Read: op(s.Read), Delete: op(s.Delete), List: op(s.List)}
 	if t := s.Trait("aws.cloudformation#cfnResource"); t != nil {
-		if name := textOf(t.Value, "name"); name != "" {
+		if name := t.Value.Get("name").Str(); name != "" {
 			out.Name = name
 		}
 	}

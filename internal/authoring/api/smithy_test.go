@@ -238,7 +238,7 @@ func TestSmithyOperations(t *testing.T) {
 	if r.Read.Output.Member("etag") != nil {
 		t.Error("a header is in the body of the response")
 	}
-	if e := r.Read.Examples; len(e) != 1 || e[0].Title != "one" || textOf(e[0].Input, "clusterId") != "c1" {
+	if e := r.Read.Examples; len(e) != 1 || e[0].Title != "one" || e[0].Input.Get("clusterId").Str() != "c1" {
 		t.Errorf("examples: %+v", e)
 	}
 	name := create.Body.Member("name")
@@ -329,7 +329,7 @@ func TestSmithyDecisions(t *testing.T) {
 	if got := strings.Join(s.Root.Get("handlers").Get("update").Get("permissions").Strings(), " "); got != "clusters:UpdateCluster clusters:GetCluster clusters:TagResource clusters:UntagResource" {
 		t.Errorf("permissions: %s", got)
 	}
-	if text := textOf(s.Root, "description"); text != "Makes a cluster. It takes a while." {
+	if text := s.Root.Get("description").Str(); text != "Makes a cluster. It takes a while." {
 		t.Errorf("description: %q", text)
 	}
 }

@@ -6,14 +6,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
-// textOf is the text of a string member, "" if it is absent or not a string.
-func textOf(v *document.Value, key string) string {
-	if s := v.Get(key); s != nil && s.Kind == document.String {
-		return s.Text
-	}
-	return ""
-}
-
 // number is a number as an int, 0 if it is not one.
 func number(v *document.Value) int {
 	if n := optional(v); n != nil {
@@ -40,18 +32,4 @@ func literal(v *document.Value) string {
 		return ""
 	}
 	return v.Text
-}
-
-// text is the text of a string, "" for another value.
-func text(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
-}
-
-// isTrue reports whether a member is the boolean true.
-func isTrue(v *document.Value, key string) bool {
-	b := v.Get(key)
-	return b != nil && b.Kind == document.Bool && b.Bool
 }

@@ -96,7 +96,7 @@ func newConstruct(s *schema.Schema, typeName string) *construct {
 	if strings.HasSuffix(typeName, moduleSuffix) {
 		if parameters := s.Root.Lookup(document.Pointer{"properties", "Parameters", "properties"}); parameters != nil {
 			for _, m := range parameters.Distinct() {
-				c.root.props = append(c.root.props, &cdkProp{schemaName: m.Key, title: textOf(m.Value, "description"), kind: cdkType{kind: kAny}})
+				c.root.props = append(c.root.props, &cdkProp{schemaName: m.Key, title: m.Value.Get("description").Str(), kind: cdkType{kind: kAny}})
 			}
 		}
 		c.root.nameProps()
@@ -134,20 +134,13 @@ func newConstruct(s *schema.Schema, typeName string) *construct {
 	return c
 }
 
-func textOf(v *document.Value, key string) string {
-	if m := v.Get(key); m != nil && m.Kind == document.String {
-		return m.Text
-	}
-	return ""
-}
-
 // titleOf is the documentation of a property, with what an update of it does.
 func (c *construct) titleOf(p *property) string {
 	text := ""
 	for _, node := range p.schemas {
 		if target, _ := c.reader.resolve(node); text == "" {
-			if text = textOf(node, "description"); text == "" {
-				text = textOf(target, "description")
+			if text = node.Get("description").Str(); text == "" {
+				text = target.Get("description").Str()
 			}
 		}
 	}
@@ -226,7 +219,7 @@ func (c *construct) findAttributes(s *schema.Schema) {
 			name.WriteString(goName(token))
 		}
 		c.attributes = append(c.attributes, cdkAttribute{
-			path: strings.Join(path.Tokens, "."), name: taken.take(name.String()), title: textOf(node, "description"), kind: c.typeOf([]*document.Value{node}),
+			path: strings.Join(path.Tokens, "."), name: taken.take(name.String()), title: node.Get("description").Str(), kind: c.typeOf([]*document.Value{node}),
 		})
 	}
 }

@@ -254,7 +254,7 @@ func selfContained(s *schema.Schema) []byte {
 	if len(definitions.Members) > 0 {
 		out.Members = append(out.Members, document.Member{Key: "definitions", Value: definitions})
 	}
-	return indent(out)
+	return out.Indented("    ")
 }
 
 // A container copies a schema and gives the targets of foreign references a place in it.

@@ -3,7 +3,6 @@ package codegen
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"go/format"
 	"path"
@@ -212,7 +211,7 @@ func exampleInputs(s *schema.Schema) []File {
 		name  string
 		value *document.Value
 	}{{"create", create}, {"update", create}, {"invalid", invalid}} {
-		files = append(files, File{Path: "example_inputs/inputs_1_" + row.name + ".json", Data: indent(row.value), Mode: Refreshed})
+		files = append(files, File{Path: "example_inputs/inputs_1_" + row.name + ".json", Data: row.value.Indented("    "), Mode: Refreshed})
 	}
 	return files
 }
@@ -260,16 +259,6 @@ func (r *reader) example(schemas []*document.Value, depth int) *document.Value {
 		return out
 	}
 	return document.NewString("...")
-}
-
-// indent is the JSON text of a value as people write it.
-func indent(v *document.Value) []byte {
-	var out bytes.Buffer
-	if json.Indent(&out, v.AppendJSON(nil), "", "    ") != nil {
-		return v.AppendJSON(nil) // not reached: the text is JSON
-	}
-	out.WriteByte('\n')
-	return out.Bytes()
 }
 
 // Example returns the first files of a new project: the example schema of a resource or a

@@ -132,10 +132,10 @@ func (c *CustomResource) Provider() Provider {
 		if r == nil || !strings.HasPrefix(r.Type, "AWS::Lambda::Function") && r.Type != "AWS::Serverless::Function" {
 			continue
 		}
-		p := Provider{Function: r, In: u.In, Runtime: text(u.In.setting(r, "Runtime")), Handler: text(u.In.setting(r, "Handler"))}
+		p := Provider{Function: r, In: u.In, Runtime: u.In.setting(r, "Runtime").Str(), Handler: u.In.setting(r, "Handler").Str()}
 		code := r.Properties.Get("Code")
-		p.Source = cmp.Or(text(code.Get("ZipFile")), text(r.Properties.Get("InlineCode")))
-		p.Folder = cmp.Or(text(u.In.setting(r, "CodeUri")), text(code))
+		p.Source = cmp.Or(code.Get("ZipFile").Str(), r.Properties.Get("InlineCode").Str())
+		p.Folder = cmp.Or(u.In.setting(r, "CodeUri").Str(), code.Str())
 		return p
 	}
 	return Provider{}
@@ -154,14 +154,6 @@ func number(v *document.Value) string {
 	return v.Text
 }
 
-// text is the text of a string that is written out, "" for anything else.
-func text(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
-}
-
 // target is the logical ID that a reference names, "" for none.
 func target(v *document.Value) string {
 	if v == nil {
@@ -169,16 +161,16 @@ func target(v *document.Value) string {
 	}
 	switch template.FunctionName(v) {
 	case "Ref":
-		return text(v.Get("Ref"))
+		return v.Get("Ref").Str()
 	case "Fn::GetAtt":
 		at := v.Get("Fn::GetAtt")
 		if at.Kind == document.Array && len(at.Items) > 0 {
 			at = at.Items[0]
 		}
-		name, _, _ := strings.Cut(text(at), ".")
+		name, _, _ := strings.Cut(at.Str(), ".")
 		return name
 	case "Fn::Sub":
-		name, ok := strings.CutPrefix(text(v.Get("Fn::Sub")), "${")
+		name, ok := strings.CutPrefix(v.Get("Fn::Sub").Str(), "${")
 		if name, _, found := strings.Cut(name, "}"); ok && found {
 			name, _, _ = strings.Cut(name, ".")
 			return name

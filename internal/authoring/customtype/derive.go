@@ -1,9 +1,7 @@
 package customtype
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -346,7 +344,7 @@ func inProperties(tokens []string) document.Pointer {
 // clashes reports whether an attribute is in another one that is a string.
 func clashes(properties *document.Value, tokens []string) bool {
 	for i := 1; i < len(tokens); i++ {
-		if v := properties.Lookup(inProperties(tokens[:i])); v != nil && text(v.Get("type")) != "object" {
+		if v := properties.Lookup(inProperties(tokens[:i])); v != nil && v.Get("type").Str() != "object" {
 			return true
 		}
 	}
@@ -354,14 +352,7 @@ func clashes(properties *document.Value, tokens []string) bool {
 }
 
 // JSON is the schema, indented.
-func (d *Derived) JSON() []byte {
-	var out bytes.Buffer
-	if err := json.Indent(&out, d.schema.AppendJSON(nil), "", "    "); err != nil {
-		return nil // a value always is valid JSON
-	}
-	out.WriteByte('\n')
-	return out.Bytes()
-}
+func (d *Derived) JSON() []byte { return d.schema.Indented("    ") }
 
 // build makes the schema.
 func (d *Derived) build(properties, required *document.Value) {
@@ -474,11 +465,11 @@ func (d *Derived) actions() (out []string) {
 				document = p // SAM takes the document itself
 			}
 			for _, s := range listOf(document.Get("Statement")) {
-				if text(s.Get("Effect")) != "Allow" {
+				if s.Get("Effect").Str() != "Allow" {
 					continue
 				}
 				for _, a := range listOf(s.Get("Action")) {
-					if name := text(a); strings.Contains(name, ":") && !slices.Contains(out, name) && len(out) < maxActions {
+					if name := a.Str(); strings.Contains(name, ":") && !slices.Contains(out, name) && len(out) < maxActions {
 						out = append(out, name)
 					}
 				}
@@ -540,7 +531,7 @@ func (d *Derived) readEnvironment(f *template.Resource) {
 	for _, m := range variables.Members {
 		v, why := variable{name: m.Key}, ""
 		switch value := m.Value; {
-		case strings.Contains(text(value), "{{resolve:"):
+		case strings.Contains(value.Str(), "{{resolve:"):
 			why = "it is a dynamic reference, which only templates resolve: pass it as a property"
 		case value.Kind == document.String, value.Kind == document.Number, value.Kind == document.Bool:
 			v.value = scalar(value)

@@ -121,7 +121,7 @@ func (s *shape) call(t *Template, name string, v *document.Value, depth int) err
 	arg := v.Get(name)
 	switch name {
 	case "Ref":
-		s.reference(t, text(arg))
+		s.reference(t, arg.Str())
 		return nil
 	case "Fn::If":
 		if len(arg.Items) != 3 {
@@ -158,9 +158,9 @@ func (s *shape) call(t *Template, name string, v *document.Value, depth int) err
 
 func attributeName(arg *document.Value) string {
 	if arg != nil && arg.Kind == document.Array && len(arg.Items) == 2 {
-		return text(arg.Items[1])
+		return arg.Items[1].Str()
 	}
-	_, name, _ := strings.Cut(text(arg), ".")
+	_, name, _ := strings.Cut(arg.Str(), ".")
 	return name
 }
 
@@ -198,17 +198,17 @@ func (s *shape) mapped(t *Template, arg *document.Value, depth int) error {
 	if arg == nil || len(arg.Items) < 3 {
 		return nil
 	}
-	m := t.Mapping(text(arg.Items[0]))
+	m := t.Mapping(arg.Items[0].Str())
 	if m == nil {
 		s.is("string", "the mapping is not known")
 		return nil
 	}
 	for _, top := range m.Value.Distinct() {
-		if key := text(arg.Items[1]); key != "" && key != top.Key {
+		if key := arg.Items[1].Str(); key != "" && key != top.Key {
 			continue
 		}
 		for _, second := range top.Value.Distinct() {
-			if key := text(arg.Items[2]); key != "" && key != second.Key {
+			if key := arg.Items[2].Str(); key != "" && key != second.Key {
 				continue
 			}
 			if err := s.add(t, second.Value, depth+1); err != nil {
@@ -245,7 +245,7 @@ func (s *shape) hides(t *Template, v *document.Value) {
 				names = append(names, m[1])
 			}
 		}
-		names = append(names, text(v.Get("Ref")))
+		names = append(names, v.Get("Ref").Str())
 		for _, item := range v.Items {
 			collect(item)
 		}

@@ -3,7 +3,6 @@ package customtype
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -242,10 +241,5 @@ func (d *Derived) manifest(own []byte, code *Code) ([]byte, error) {
 			dependencies.Set(name, document.NewString("*"))
 		}
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, root.AppendJSON(nil), "", "    "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return root.Indented("    "), nil
 }

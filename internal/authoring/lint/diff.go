@@ -42,7 +42,7 @@ func Diff(old, new *schema.Schema) []Change {
 func sameForeign(old, new *schema.Schema) bool {
 	for _, s := range []*schema.Schema{old, new} {
 		for _, site := range s.Sites() {
-			if foreign(textOf(site.Node.Get("$ref"))) {
+			if foreign(site.Node.Get("$ref").Str()) {
 				return false
 			}
 		}

@@ -42,7 +42,7 @@ func (d *differ) values(oldNode, newNode *document.Value, at document.Pointer) {
 		switch {
 		case oldErr == nil || newErr == nil:
 			d.add("breaking/unresolved", at, "a reference cannot be resolved in one of the versions: its target was not compared", newNode.At)
-		case foreign(textOf(newNode.Get("$ref"))):
+		case foreign(newNode.Get("$ref").Str()):
 			d.add("breaking/unresolved", at, "another document is not available: its content was not compared", newNode.At)
 		}
 		return
@@ -203,7 +203,7 @@ func (d *differ) enums(o, n *document.Value, at document.Pointer) {
 func texts(values []*document.Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		if out[i] = textOf(v); v.Kind != document.String {
+		if out[i] = v.Str(); v.Kind != document.String {
 			out[i] = string(v.AppendJSON(nil))
 		}
 	}
@@ -275,7 +275,7 @@ func (b bound) vacuous(v *document.Value) bool {
 }
 
 func (d *differ) patterns(o, n *document.Value, at document.Pointer) {
-	old, new := textOf(o.Get("pattern")), textOf(n.Get("pattern"))
+	old, new := o.Get("pattern").Str(), n.Get("pattern").Str()
 	where := keywordAt(o, n, "pattern")
 	switch {
 	case old == new:
@@ -286,7 +286,7 @@ func (d *differ) patterns(o, n *document.Value, at document.Pointer) {
 	default:
 		d.add("breaking/PAT003", at, fmt.Sprintf("the pattern was %s and is %s", quote(old), quote(new)), where)
 	}
-	old, new = textOf(o.Get("format")), textOf(n.Get("format"))
+	old, new = o.Get("format").Str(), n.Get("format").Str()
 	where = keywordAt(o, n, "format")
 	switch {
 	case old == new:
@@ -330,7 +330,7 @@ func (d *differ) flags(o, n *document.Value, at document.Pointer, top bool) {
 		}
 	}
 	standard := func(v *document.Value) string {
-		if text := textOf(v); text != "" {
+		if text := v.Str(); text != "" {
 			return text
 		}
 		return "Standard"

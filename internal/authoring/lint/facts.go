@@ -179,13 +179,6 @@ func itemsOf(v *document.Value) []*document.Value {
 func isTrue(v *document.Value) bool  { return v != nil && v.Kind == document.Bool && v.Bool }
 func isFalse(v *document.Value) bool { return v != nil && v.Kind == document.Bool && !v.Bool }
 
-func textOf(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
-}
-
 // typesOf returns the names under "type", none if there is no such key.
 func typesOf(node *document.Value) []string {
 	switch v := node.Get("type"); {

@@ -94,7 +94,7 @@ func pathsResolve(in *inspection) {
 		}
 	})
 	for i, item := range itemsOf(in.Root.Get("nonPublicDefinitions")) {
-		tokens, ok := document.ParsePointer(textOf(item))
+		tokens, ok := document.ParsePointer(item.Str())
 		if item.Kind == document.String && (!ok || len(tokens) < 2 || tokens[0] != "definitions" || in.Root.Lookup(tokens) == nil) {
 			in.report(item.At, document.Pointer{"nonPublicDefinitions", strconv.Itoa(i)}, quote(item.Text)+" is not a definition", "it reads like /definitions/Name")
 		}
@@ -127,7 +127,7 @@ func (in *inspection) checkLink() {
 		}
 	}
 	for _, m := range membersOf(link.Get("mappings")) {
-		tokens, ok := document.ParsePointer(textOf(m.Value))
+		tokens, ok := document.ParsePointer(m.Value.Str())
 		if m.Value.Kind != document.String {
 			continue
 		}
@@ -255,7 +255,7 @@ func definitionsUsed(in *inspection) {
 		queue = queue[1:]
 		for _, node := range refs[from] {
 			// The text names the references between here and the end of a chain.
-			use(definitionOf(textOf(node.Get("$ref"))))
+			use(definitionOf(node.Get("$ref").Str()))
 			if target := in.resolved(node); target != nil {
 				use(owner[target])
 			}

@@ -162,7 +162,7 @@ func permissionsGiven(action string, some, specific bool) func(*inspection) {
 			in.report(at, pointer, fmt.Sprintf("the %s handler has no permissions", action), "list the API operations that it calls, such as s3:CreateBucket")
 		}
 		for i, item := range itemsOf(permissions) {
-			if specific && wildcard.MatchString(textOf(item)) {
+			if specific && wildcard.MatchString(item.Str()) {
 				in.report(item.At, pointer.Append(strconv.Itoa(i)), fmt.Sprintf("the permission %s of the %s handler is a wildcard", quote(item.Text), action), "list the operations that the handler calls")
 			}
 		}

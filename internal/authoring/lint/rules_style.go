@@ -113,13 +113,13 @@ func descriptionBegins(in *inspection) {
 }
 
 func sourceSecure(in *inspection) {
-	if v := in.Root.Get("sourceUrl"); v != nil && !strings.HasPrefix(textOf(v), "https:") {
+	if v := in.Root.Get("sourceUrl"); v != nil && !strings.HasPrefix(v.Str(), "https:") {
 		in.report(v.At, document.Pointer{"sourceUrl"}, "sourceUrl is not an https URL", "")
 	}
 }
 
 func replacementSafe(in *inspection) {
-	if v := in.Root.Get("replacementStrategy"); v != nil && textOf(v) != "create_then_delete" {
+	if v := in.Root.Get("replacementStrategy"); v != nil && v.Str() != "create_then_delete" {
 		in.report(v.At, document.Pointer{"replacementStrategy"}, "a replacement deletes the resource before the new one is created", `remove it if both resources can exist at the same time`)
 	}
 }
@@ -140,7 +140,7 @@ func namesArn(key string) bool {
 
 func arnsAreStrings(in *inspection) {
 	in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
-		if v := node.Get("type"); namesArn(m.Key) && textOf(v) != "string" {
+		if v := node.Get("type"); namesArn(m.Key) && v.Str() != "string" {
 			in.report(m.KeyAt, pointer, fmt.Sprintf("%s is named like an ARN but is not a string", quote(m.Key)), "")
 		}
 	})
@@ -172,7 +172,7 @@ func typesSingle(in *inspection) {
 
 func arraysHaveItems(in *inspection) {
 	in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
-		if textOf(node.Get("type")) == "array" && node.Get("items") == nil {
+		if node.Get("type").Str() == "array" && node.Get("items") == nil {
 			in.report(m.KeyAt, pointer, fmt.Sprintf("the array %s does not describe its items", quote(m.Key)), `add "items"`)
 		}
 	})
@@ -181,7 +181,7 @@ func arraysHaveItems(in *inspection) {
 func itemsWithout(combiner string) func(*inspection) {
 	return func(in *inspection) {
 		in.eachTop(func(m document.Member, node *document.Value, pointer document.Pointer) {
-			if textOf(node.Get("type")) != "array" {
+			if node.Get("type").Str() != "array" {
 				return
 			}
 			if items := in.resolved(node.Get("items")); items != nil && items.Get(combiner) != nil {

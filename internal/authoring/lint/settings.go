@@ -158,7 +158,7 @@ func (p *settingsParser) rules(v *document.Value) {
 	}
 	for _, m := range v.Members {
 		at := document.Pointer{"rules", m.Key}
-		severity, known := severityWords[textOf(m.Value)]
+		severity, known := severityWords[m.Value.Str()]
 		switch {
 		case !p.known(m.Key):
 			p.fault(m.KeyAt, at, quote(m.Key)+" is not a rule", "run cfn explain to list the rules")
@@ -173,7 +173,7 @@ func (p *settingsParser) rules(v *document.Value) {
 }
 
 func (p *settingsParser) sandbox(v *document.Value) {
-	mode, err := sandbox.ParseMode(textOf(v))
+	mode, err := sandbox.ParseMode(v.Str())
 	if v.Kind != document.String || err != nil || mode == sandbox.Off {
 		p.fault(v.At, document.Pointer{"sandbox"}, `"sandbox" is on or required`, "only --sandbox=off turns the sandbox off, since a project may come from anybody")
 		return
@@ -190,7 +190,7 @@ func (p *settingsParser) mounts(v *document.Value) {
 	}
 	for i, item := range v.Items {
 		at := document.Pointer{"mounts", strconv.Itoa(i)}
-		text := textOf(item)
+		text := item.Str()
 		path := strings.TrimSuffix(strings.TrimSuffix(text, ":rw"), ":ro")
 		switch {
 		case item.Kind != document.String || text == "":
@@ -263,7 +263,7 @@ func (p *settingsParser) suppressions(v *document.Value) {
 }
 
 func (p *settingsParser) suppression(item *document.Value, at document.Pointer) (suppression, bool) {
-	s := suppression{at: item.At, id: textOf(item.Get("id")), typeName: textOf(item.Get("type")), reason: strings.TrimSpace(textOf(item.Get("reason")))}
+	s := suppression{at: item.At, id: item.Get("id").Str(), typeName: item.Get("type").Str(), reason: strings.TrimSpace(item.Get("reason").Str())}
 	ok := true
 	fault := func(where diag.Range, key, message, hint string) {
 		p.fault(where, at.Append(key), message, hint)

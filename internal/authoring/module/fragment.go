@@ -1,8 +1,6 @@
 package module
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -247,12 +245,12 @@ func (f *Fragment) Schema(typeName string) []byte {
 	properties.Members = append(properties.Members, member("Resources", document.NewObject(
 		member("properties", resources), kind("object"), member("additionalProperties", &document.Value{Kind: document.Bool}),
 	)))
-	return indented(document.NewObject(
+	return document.NewObject(
 		member("typeName", document.NewString(typeName)),
 		member("description", document.NewString("Schema for Module Fragment of type "+typeName)),
 		member("properties", properties),
 		member("additionalProperties", &document.Value{Kind: document.Bool, Bool: true}),
-	), "    ")
+	).Indented("    ")
 }
 
 // parameterSchema describes a parameter in schema.json.
@@ -270,13 +268,4 @@ func parameterSchema(parameter *document.Value) *document.Value {
 
 func member(key string, value *document.Value) document.Member {
 	return document.Member{Key: key, Value: value}
-}
-
-// indented is a value as JSON with an indentation and a newline at the end.
-func indented(v *document.Value, indent string) []byte {
-	var b bytes.Buffer
-	if err := json.Indent(&b, v.AppendJSON(nil), "", indent); err != nil {
-		panic(fmt.Sprintf("module: a value that is not JSON: %v", err))
-	}
-	return append(b.Bytes(), '\n')
 }

@@ -206,7 +206,7 @@ func (c *checker) checkType(v any, node *document.Value, at document.Pointer) bo
 	}
 	names := node.Get("type").Strings()
 	if names == nil {
-		names = []string{stringOf(node.Get("type"))}
+		names = []string{node.Get("type").Str()}
 	}
 	c.failBy(at, "type", strings.Join(names, ", "), typeName(v), "must be %s but is %s", oneOf(names), kindOf(v))
 	return false

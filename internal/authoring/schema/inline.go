@@ -123,7 +123,7 @@ func (in *inliner) visit(v *document.Value) error {
 		}
 		seen[v] = true
 		if err := in.refs.broken[v]; err != nil {
-			return fmt.Errorf("the reference %q: %w", diag.Cut(stringOf(v.Get("$ref"))), err)
+			return fmt.Errorf("the reference %q: %w", diag.Cut(v.Get("$ref").Str()), err)
 		}
 		below := slices.Clone(v.Items)
 		for _, m := range v.Distinct() {
@@ -138,7 +138,7 @@ func (in *inliner) visit(v *document.Value) error {
 		root := in.from[target].root
 		if doc := in.documents[root]; doc != nil && doc.number == 0 {
 			if root.Kind != document.Object {
-				return fmt.Errorf("the reference %q: %s is %s, not an object", diag.Cut(stringOf(v.Get("$ref"))), doc.location, root.Kind.WithArticle())
+				return fmt.Errorf("the reference %q: %s is %s, not an object", diag.Cut(v.Get("$ref").Str()), doc.location, root.Kind.WithArticle())
 			}
 			in.foreign = append(in.foreign, root)
 			doc.number = len(in.foreign)

@@ -105,12 +105,12 @@ func onlyKeys(v *document.Value, keys []string) bool {
 func (s *Schema) decode() {
 	root := s.Root
 	s.TypeName = locatedString(root.Get("typeName"))
-	s.Description = stringOf(root.Get("description"))
-	s.SourceURL = stringOf(root.Get("sourceUrl"))
-	s.DocumentationURL = stringOf(root.Get("documentationUrl"))
+	s.Description = root.Get("description").Str()
+	s.SourceURL = root.Get("sourceUrl").Str()
+	s.DocumentationURL = root.Get("documentationUrl").Str()
 	s.Required = root.Get("required").Strings()
 	s.Handlers = decodeHandlers(root.Get("handlers"))
-	s.ReplacementStrategy = stringOf(root.Get("replacementStrategy"))
+	s.ReplacementStrategy = root.Get("replacementStrategy").Str()
 	if s.ReplacementStrategy == "" {
 		s.ReplacementStrategy = "create_then_delete"
 	}
@@ -213,13 +213,6 @@ func (s *Schema) paths(list *document.Value) []Path {
 		}
 	}
 	return out
-}
-
-func stringOf(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
 }
 
 func locatedString(v *document.Value) Located[string] {

@@ -154,7 +154,7 @@ func (r *structureReport) add(f failure) {
 		for i, v := range f.values {
 			allowed[i] = v.Text
 		}
-		f.problem.Hint = words.DidYouMean(stringOf(f.value), allowed)
+		f.problem.Hint = words.DidYouMean(f.value.Str(), allowed)
 		if f.problem.Hint == "" {
 			f.problem.Hint = "allowed are " + strings.Join(allowed, ", ")
 		}

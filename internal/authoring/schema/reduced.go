@@ -1,8 +1,6 @@
 package schema
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,11 +31,7 @@ func (s *Schema) Reduced() (text []byte, leftOut []string) {
 		}
 		root.Members = append(root.Members, document.Member{Key: "definitions", Value: all})
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, root.AppendJSON(nil), "", "  ") != nil {
-		return root.AppendJSON(nil), r.leftOut // a value is always JSON
-	}
-	return append(b.Bytes(), '\n'), r.leftOut
+	return root.Indented("  "), r.leftOut
 }
 
 type reducer struct {

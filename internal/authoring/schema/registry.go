@@ -127,7 +127,7 @@ func (r *Registry) index() {
 		if doc.id != "" && r.ids[doc.id] == "" {
 			r.ids[doc.id] = file
 		}
-		name := Hyphenated(stringOf(doc.root.Get("typeName"))) + ".json"
+		name := Hyphenated(doc.root.Get("typeName").Str()) + ".json"
 		if r.types[name] == "" {
 			r.types[name] = file
 		}
@@ -148,7 +148,7 @@ func (r *Registry) read(file string) *registered {
 		doc.err = errors.New(strings.TrimPrefix(err.Error(), filepath.Dir(file)+string(filepath.Separator)))
 		return doc
 	}
-	doc.id, _, _ = strings.Cut(stringOf(doc.root.Get("$id")), "#")
+	doc.id, _, _ = strings.Cut(doc.root.Get("$id").Str(), "#")
 	return doc
 }
 

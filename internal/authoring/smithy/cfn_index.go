@@ -105,7 +105,7 @@ func deriveCFN(m *Model, resource *Shape, index *propertyIndex, modern bool) *cf
 		}
 		r.fold(m, index, fold{structure: structure, resource: resource})
 	}
-	if primary := textOf(trait, "primaryIdentifier"); primary != "" {
+	if primary := trait.Get("primaryIdentifier").Str(); primary != "" {
 		r.additional = append(r.additional, r.primary)
 		r.primary = []string{primary}
 	}

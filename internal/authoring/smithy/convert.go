@@ -111,7 +111,7 @@ func (c *converter) prepare() bool {
 	}
 	if c.serviceName == "" {
 		if trait != nil {
-			c.serviceName = textOf(trait.Value, "cloudFormationName")
+			c.serviceName = trait.Value.Get("cloudFormationName").Str()
 		}
 		if c.serviceName == "" {
 			c.serviceName = id.Name()

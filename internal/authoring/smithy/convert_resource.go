@@ -22,7 +22,7 @@ type resourceSchema struct {
 
 func (c *converter) resource(s *Shape) Converted {
 	r := &resourceSchema{converter: c, cfn: deriveCFN(c.m, s, c.index, c.settings.Modern)}
-	name := textOf(s.Trait(traitCFNResource).Value, "name")
+	name := s.Trait(traitCFNResource).Value.Get("name").Str()
 	if name == "" {
 		name = s.ID.Name()
 	}
@@ -132,7 +132,7 @@ func (r *resourceSchema) isInput(id ID) bool {
 
 // tagName is the property that holds the tags.
 func (r *resourceSchema) tagName() string {
-	property := textOf(r.cfn.shape.Trait(traitTaggable).Value, "property")
+	property := r.cfn.shape.Trait(traitTaggable).Value.Get("property").Str()
 	switch {
 	case property == "":
 		return "Tags"
@@ -149,7 +149,7 @@ func (r *resourceSchema) injectTags() bool {
 	if trait == nil {
 		return true
 	}
-	property := textOf(trait.Value, "property")
+	property := trait.Value.Get("property").Str()
 	member := &Shape{ID: r.root.ID.WithMember(r.tagName()), Type: Member, Container: r.root, At: trait.At}
 	if property != "" {
 		if r.cfn.property(property) != nil {
@@ -348,7 +348,7 @@ func (r *resourceSchema) permissions(operation ID) []string {
 	}
 	namespace := strings.ToLower(r.service.ID.Name())
 	if t := r.service.Trait(traitAPIService); t != nil {
-		if own := textOf(t.Value, "arnNamespace"); own != "" {
+		if own := t.Value.Get("arnNamespace").Str(); own != "" {
 			namespace = own
 		}
 	}
@@ -358,8 +358,8 @@ func (r *resourceSchema) permissions(operation ID) []string {
 		if t := s.Trait(traitIAMName); t != nil {
 			name = t.Value.Text
 		}
-		if action != nil && textOf(action.Value, "name") != "" {
-			name = textOf(action.Value, "name")
+		if action != nil && action.Value.Get("name").Str() != "" {
+			name = action.Value.Get("name").Str()
 		}
 	}
 	out := []string{namespace + ":" + name}
@@ -416,7 +416,7 @@ func (r *resourceSchema) tagging() *document.Value {
 	if trait == nil {
 		return nil
 	}
-	property := textOf(trait.Value, "property")
+	property := trait.Value.Get("property").Str()
 	var permissions []string
 	for _, op := range []tagOperation{tagResource, listTags, untagResource} {
 		permissions = append(permissions, r.permissions(r.m.tagOperation(r.service, s, op))...)
@@ -428,7 +428,7 @@ func (r *resourceSchema) tagging() *document.Value {
 			update && r.m.takesTags(r.index, s.Update, property) || put && r.m.takesTags(r.index, s.Put, property)
 	}
 	return document.NewObject(
-		document.Member{Key: "cloudFormationSystemTags", Value: document.NewBool(!isTrue(trait.Value, "disableSystemTags"))},
+		document.Member{Key: "cloudFormationSystemTags", Value: document.NewBool(!trait.Value.Get("disableSystemTags").IsTrue())},
 		document.Member{Key: "permissions", Value: texts(sorted(permissions))},
 		document.Member{Key: "tagOnCreate", Value: document.NewBool(r.m.takesTags(r.index, s.Create, property) || r.m.takesTags(r.index, s.Put, property))},
 		document.Member{Key: "tagProperty", Value: document.NewString("/properties/" + r.tagName())},
@@ -455,7 +455,7 @@ func closeObject(v *document.Value) {
 		}
 		return
 	}
-	if textOf(v, "type") == "object" {
+	if v.Get("type").Str() == "object" {
 		v.Set("additionalProperties", document.NewBool(false))
 	}
 }

@@ -171,7 +171,7 @@ func (w *schemaWriter) description(s *Shape) string {
 		text = t.Value.Text
 	}
 	if t := s.Trait(traitDeprecated); t != nil {
-		message, since := textOf(t.Value, "message"), textOf(t.Value, "since")
+		message, since := t.Value.Get("message").Str(), t.Value.Get("since").Str()
 		if message != "" || since != "" || !w.settings.DisableDefaultDeprecatedMessage {
 			text += "\nThis shape is deprecated"
 			if s.Type == Operation {
@@ -368,7 +368,7 @@ func (s *Settings) propertyName(member *Shape) string {
 		return t.Value.Text
 	}
 	if t := member.Trait(traitProperty); t != nil {
-		if name := textOf(t.Value, "name"); name != "" {
+		if name := t.Value.Get("name").Str(); name != "" {
 			// The reference implementation asks the setting the wrong way round.
 			if s.DisableCapitalizedProperties != s.Modern {
 				return titleCase(name)

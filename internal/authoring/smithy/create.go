@@ -126,13 +126,13 @@ var traitChecks = map[ID]func(t *Trait) *traitFault{
 		return nil
 	},
 	traitHTTP: func(t *Trait) *traitFault {
-		if problem := checkURI(textOf(t.Value, "uri")); problem != "" {
+		if problem := checkURI(t.Value.Get("uri").Str()); problem != "" {
 			return &traitFault{t.At, problem}
 		}
 		return nil
 	},
 	traitEndpoint: func(t *Trait) *traitFault {
-		if problem := checkHostPrefix(textOf(t.Value, "hostPrefix")); problem != "" {
+		if problem := checkHostPrefix(t.Value.Get("hostPrefix").Str()); problem != "" {
 			return &traitFault{t.At, problem}
 		}
 		return nil

@@ -161,7 +161,7 @@ func (x *propertyIndex) add(m *Model, resource, structure *Shape, marks []ID) {
 // propertyName is the name of the property that a member is.
 func propertyName(member *Shape) string {
 	if t := member.Trait(traitProperty); t != nil {
-		if name := textOf(t.Value, "name"); name != "" {
+		if name := t.Value.Get("name").Str(); name != "" {
 			return name
 		}
 	}

@@ -260,7 +260,7 @@ func (v *valueCheck) text(s *Shape, n *document.Value, context string) {
 		return
 	}
 	fail := func(format string, args ...any) {
-		if own := textOf(t.Value, "errorMessage"); own != "" {
+		if own := t.Value.Get("errorMessage").Str(); own != "" {
 			v.fail(context, "%s", own)
 			return
 		}
@@ -271,10 +271,10 @@ func (v *valueCheck) text(s *Shape, n *document.Value, context string) {
 		return
 	}
 	target := v.m.Shape(ID(n.Text))
-	sel := textOf(t.Value, "selector")
+	sel := t.Value.Get("selector").Str()
 	switch {
 	case target == nil:
-		if isTrue(t.Value, "failWhenMissing") {
+		if t.Value.Get("failWhenMissing").IsTrue() {
 			fail("Shape ID `%s` was not found in the model", n.Text)
 		}
 	case sel != "" && sel != "*" && !v.pick(sel)[target]:
@@ -293,7 +293,7 @@ func stringValues(s *Shape) []string {
 		}
 	} else if t := s.Trait(traitEnum); t != nil {
 		for _, item := range t.Value.Items {
-			out = append(out, textOf(item, "value"))
+			out = append(out, item.Get("value").Str())
 		}
 	}
 	return out

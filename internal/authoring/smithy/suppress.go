@@ -54,7 +54,7 @@ func (c *check) eventMatches(key string, severity bool) []eventMatch {
 			fail(item, "Expected object, but found "+kindName(item.Kind)+".")
 			continue
 		}
-		m := eventMatch{reason: textOf(item, "reason")}
+		m := eventMatch{reason: item.Get("reason").Str()}
 		ok := true
 		for name, into := range map[string]*string{"id": &m.id, "namespace": &m.namespace} {
 			member := item.Get(name)
@@ -70,7 +70,7 @@ func (c *check) eventMatches(key string, severity bool) []eventMatch {
 			}
 		}
 		if severity {
-			name := textOf(item, "severity")
+			name := item.Get("severity").Str()
 			m.severity, _ = parseSeverity(name)
 			if name != "WARNING" && name != "DANGER" {
 				fail(item, "Expected one of `DANGER`, `WARNING`; got `"+name+"`.")

@@ -37,7 +37,7 @@ func (m *Model) serviceTagOperation(service *Shape, op tagOperation) ID {
 		return ""
 	}
 	names := tagOperations[op]
-	if id := ID(textOf(enabled.Value.Get("apiConfig"), names.config)); id != "" && slices.Contains(service.Operations, id) {
+	if id := ID(enabled.Value.Get("apiConfig").Get(names.config).Str()); id != "" && slices.Contains(service.Operations, id) {
 		return id
 	}
 	found := ID("")
@@ -55,7 +55,7 @@ func (m *Model) tagOperation(service, resource *Shape, op tagOperation) ID {
 		return ""
 	}
 	if t := resource.Trait(traitTaggable); t != nil {
-		if id := ID(textOf(t.Value.Get("apiConfig"), tagOperations[op].config)); id != "" {
+		if id := ID(t.Value.Get("apiConfig").Get(tagOperations[op].config).Str()); id != "" {
 			return id
 		}
 	}

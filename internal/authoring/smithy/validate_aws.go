@@ -33,7 +33,7 @@ func checkCFNMutability(c *check) {
 func checkCFNResources(c *check) {
 	for _, s := range c.shapesWith(traitCFNResource, Resource) {
 		t := s.Trait(traitCFNResource)
-		if primary := textOf(t.Value, "primaryIdentifier"); primary != "" {
+		if primary := t.Value.Get("primaryIdentifier").Str(); primary != "" {
 			target, known := lookup(s.Properties, primary)
 			if !known {
 				c.traitError(s, t, "The alternative resource primary identifier, `%s`, must be a property of the resource.", primary)
@@ -41,7 +41,7 @@ func checkCFNResources(c *check) {
 				c.traitError(s, t, "The alternative resource primary identifier, `%s`, targets a `%s` shape, it must target a `string`.", primary, shape.Type)
 			}
 		}
-		name := textOf(t.Value, "name")
+		name := t.Value.Get("name").Str()
 		if name == "" {
 			name = s.ID.Name()
 		}
@@ -65,7 +65,7 @@ func checkCFNResources(c *check) {
 
 func checkARNs(c *check) {
 	for _, s := range c.shapesWith(traitARN, Resource) {
-		if t := s.Trait(traitARN); !isTrue(t.Value, "absolute") && t.Value.Get("resourceDelimiter") != nil {
+		if t := s.Trait(traitARN); !t.Value.Get("absolute").IsTrue() && t.Value.Get("resourceDelimiter") != nil {
 			c.traitError(s, t, "A `resourceDelimiter` can only be set for an `absolute` ARN.")
 		}
 	}
@@ -88,7 +88,7 @@ func checkARNTemplates(c *check) {
 }
 
 func (c *check) checkARNTemplate(s *Shape, t *Trait) {
-	template := textOf(t.Value, "template")
+	template := t.Value.Get("template").Str()
 	var labels, invalid, identifiers []string
 	for _, match := range arnLabel.FindAllStringSubmatch(template, -1) {
 		labels = append(labels, match[1])
@@ -154,7 +154,7 @@ func checkServiceTagging(c *check) {
 			names := tagOperations[op]
 			id := c.m.serviceTagOperation(s, tagOperation(op))
 			operation := c.m.Shape(id)
-			switch configured := ID(textOf(t.Value.Get("apiConfig"), names.config)); {
+			switch configured := ID(t.Value.Get("apiConfig").Get(names.config).Str()); {
 			case id != "" && operation != nil && !c.m.validTagOperation(operation, tagOperation(op)):
 				c.traitDanger(s, t, "Shape `%s` does not satisfy '%s' operation requirements.", id, names.name)
 			case id != "":
@@ -185,12 +185,12 @@ func checkTagEnabled(c *check) {
 		if !slices.ContainsFunc(resources, func(r *Shape) bool { return r.Has(traitTaggable) }) {
 			c.error(s, "Service marked `aws.api#tagEnabled` trait must have at least one `aws.api#taggable` resource.")
 		}
-		if !isTrue(t.Value, "disableDefaultOperations") && !c.hasTagAPIs(s) {
+		if !t.Value.Get("disableDefaultOperations").IsTrue() && !c.hasTagAPIs(s) {
 			c.warning(s, "Service marked `aws.api#tagEnabled` trait does not have consistent tagging operations implemented: {TagResource, "+
 				"UntagResource, and ListTagsForResource}.")
 		}
 		for _, names := range tagOperations {
-			configured := ID(textOf(t.Value.Get("apiConfig"), names.config))
+			configured := ID(t.Value.Get("apiConfig").Get(names.config).Str())
 			if configured == "" || configured.Name() == names.name ||
 				!slices.ContainsFunc(s.Operations, func(id ID) bool { return id.Name() == names.name }) {
 				continue
@@ -224,7 +224,7 @@ func checkTaggable(c *check) {
 
 func (c *check) checkTaggableResource(service, s *Shape, apis bool) {
 	t := s.Trait(traitTaggable)
-	property := textOf(t.Value, "property")
+	property := t.Value.Get("property").Str()
 	inUpdate := c.m.takesTags(c.bindings, s.Update, property)
 	if inUpdate || c.m.takesTags(c.bindings, s.Put, property) && !s.Has(traitNoReplace) {
 		id := s.Update
@@ -270,14 +270,14 @@ func (c *check) taggableByInstance(t *Trait, property string) bool {
 	}
 	tags := func(m, target *Shape) bool { return tagsName.MatchString(m.Name()) && c.m.tagsShape(target) }
 	keys := func(m, target *Shape) bool { return tagKeysName.MatchString(m.Name()) && c.m.tagKeysShape(target) }
-	tag := ID(textOf(config, "tagApi"))
-	return c.m.takesTags(c.bindings, tag, property) && count(tag, false, tags) && count(ID(textOf(config, "untagApi")), false, keys) &&
-		count(ID(textOf(config, "listTagsApi")), true, tags)
+	tag := ID(config.Get("tagApi").Str())
+	return c.m.takesTags(c.bindings, tag, property) && count(tag, false, tags) && count(ID(config.Get("untagApi").Str()), false, keys) &&
+		count(ID(config.Get("listTagsApi").Str()), true, tags)
 }
 
 func checkTagName(c *check) {
 	for _, s := range c.shapesWith(traitTaggable, Resource) {
-		if property := textOf(s.Trait(traitTaggable).Value, "property"); property != "" && !tagsName.MatchString(property) {
+		if property := s.Trait(traitTaggable).Value.Get("property").Str(); property != "" && !tagsName.MatchString(property) {
 			c.warning(s, "Suggested tag property name is '[T|t]ags'.")
 		}
 	}
@@ -285,7 +285,7 @@ func checkTagName(c *check) {
 
 func checkTagType(c *check) {
 	for _, s := range c.shapesWith(traitTaggable, Resource) {
-		target, known := lookup(s.Properties, textOf(s.Trait(traitTaggable).Value, "property"))
+		target, known := lookup(s.Properties, s.Trait(traitTaggable).Value.Get("property").Str())
 		if known && !c.m.tagsShape(c.m.Shape(target)) {
 			c.error(s, "Tag property must be a list shape targeting a member containing a pair of strings, or a Map shape targeting a string member.")
 		}
@@ -306,7 +306,7 @@ var (
 func checkSDKIDs(c *check) {
 	for _, s := range c.shapesWith(traitAPIService, Service) {
 		t := s.Trait(traitAPIService)
-		id := textOf(t.Value, "sdkId")
+		id := t.Value.Get("sdkId").Str()
 		if slices.Contains(releasedSDKIDs, id) {
 			continue
 		}

@@ -78,7 +78,7 @@ func checkEnumTraits(c *check) {
 		t := s.Trait(traitEnum)
 		seenNames, seenValues := map[string]bool{}, map[string]bool{}
 		for _, item := range t.Value.Items {
-			value := textOf(item, "value")
+			value := item.Get("value").Str()
 			if seenValues[value] {
 				c.traitError(s, t, "Duplicate enum trait values found with the same `value` property of '%s'", value)
 			}
@@ -88,7 +88,7 @@ func checkEnumTraits(c *check) {
 			if item.Get("name") == nil {
 				continue
 			}
-			name := textOf(item, "name")
+			name := item.Get("name").Str()
 			if seenNames[name] {
 				c.traitError(s, t, "Duplicate enum trait values found with the same `name` property of '%s'", name)
 			}
@@ -105,7 +105,7 @@ func checkEnumTraits(c *check) {
 		}
 		for _, item := range unnamed {
 			c.traitError(s, t, "`%s` enum value body is missing the `name` property; if any enum trait value contains a `name` property, "+
-				"then all values must contain the `name` property.", textOf(item, "value"))
+				"then all values must contain the `name` property.", item.Get("value").Str())
 		}
 	}
 }

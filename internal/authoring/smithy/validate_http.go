@@ -217,7 +217,7 @@ func labelsOf(segments []segment) []string {
 
 func checkLabels(c *check) {
 	for _, s := range c.shapesWith(traitHTTP, Operation) {
-		segments := uriSegments(textOf(s.Trait(traitHTTP).Value, "uri"))
+		segments := uriSegments(s.Trait(traitHTTP).Value.Get("uri").Str())
 		left := labelsOf(segments)
 		if input := c.m.input(s); input != nil {
 			for _, m := range input.Members {
@@ -268,7 +268,7 @@ func checkMethods(c *check) {
 	table := methods()
 	for _, s := range c.shapesWith(traitHTTP, Operation) {
 		t := s.Trait(traitHTTP)
-		written := textOf(t.Value, "method")
+		written := t.Value.Get("method").Str()
 		name := strings.ToUpper(written)
 		expected, known := table[name]
 		if !known {
@@ -435,7 +435,7 @@ func checkQueries(c *check) {
 			if in.kind != relInput || t == nil {
 				continue
 			}
-			uri := textOf(t.Value, "uri")
+			uri := t.Value.Get("uri").Str()
 			_, query, _ := strings.Cut(uri, "?")
 			for literal := range strings.SplitSeq(query, "&") {
 				name, _, _ := strings.Cut(literal, "=")
@@ -503,7 +503,7 @@ func checkResponseCodes(c *check) {
 func checkURIFormat(c *check) {
 	for _, s := range c.with[traitHTTP] {
 		t := s.Trait(traitHTTP)
-		uri := textOf(t.Value, "uri")
+		uri := t.Value.Get("uri").Str()
 		if strings.ContainsFunc(uri, func(r rune) bool { return r > 127 }) {
 			c.traitError(s, t, "@http trait `uri` is invalid: %s", uri)
 		}
@@ -513,7 +513,7 @@ func checkURIFormat(c *check) {
 func checkGreedyLabels(c *check) {
 	for _, s := range c.with[traitHTTP] {
 		t := s.Trait(traitHTTP)
-		uri := textOf(t.Value, "uri")
+		uri := t.Value.Get("uri").Str()
 		segments := uriSegments(uri)
 		for i, g := range segments {
 			if !g.greedy {
@@ -536,7 +536,7 @@ var expandedHost = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}(?:\.[a-zA-Z0-9
 func checkHostLabels(c *check) {
 	for _, s := range c.shapesWith(traitEndpoint, Operation) {
 		t := s.Trait(traitEndpoint)
-		prefix := textOf(t.Value, "hostPrefix")
+		prefix := t.Value.Get("hostPrefix").Str()
 		segments := hostSegments(prefix)
 		expanded := ""
 		for _, g := range segments {

@@ -28,7 +28,7 @@ func (c *check) runModelValidators() {
 			fail(item, "Each element of `validators` must be an object. Found %s.", kindName(item.Kind))
 			continue
 		}
-		name := textOf(item, "name")
+		name := item.Get("name").Str()
 		if name == "" {
 			fail(item, "Missing expected member `name`.")
 			continue
@@ -62,18 +62,18 @@ func (v modelValidator) emit(e Event) {
 		if only := v.definition.Get("namespaces").Strings(); len(only) > 0 && !slices.Contains(only, e.Shape.Namespace()) {
 			return
 		}
-		if sel := textOf(v.definition, "selector"); sel != "" && !v.pick(sel)[v.m.Shape(e.Shape)] {
+		if sel := v.definition.Get("selector").Str(); sel != "" && !v.pick(sel)[v.m.Shape(e.Shape)] {
 			return
 		}
 	}
 	e.ID = v.name
-	if id := textOf(v.definition, "id"); id != "" {
+	if id := v.definition.Get("id").Str(); id != "" {
 		e.ID = id
 	}
-	if name := textOf(v.definition, "severity"); name != "" {
+	if name := v.definition.Get("severity").Str(); name != "" {
 		e.Severity, _ = parseSeverity(name)
 	}
-	if message := textOf(v.definition, "message"); message != "" {
+	if message := v.definition.Get("message").Str(); message != "" {
 		e.Message = strings.ReplaceAll(message, "{super}", e.Message)
 	}
 	v.events = append(v.events, e)
@@ -98,7 +98,7 @@ func (v modelValidator) emitEach(fail func(*document.Value, string, ...any)) {
 	if sel == nil {
 		return
 	}
-	bind := ID(textOf(v.definition.Get("configuration"), "bindToTrait"))
+	bind := ID(v.definition.Get("configuration").Get("bindToTrait").Str())
 	var parts []scopedValue
 	if text := v.definition.Get("configuration").Get("messageTemplate"); text != nil {
 		var err error

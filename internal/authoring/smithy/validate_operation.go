@@ -158,7 +158,7 @@ func checkPaginated(c *check) {
 		t := s.Trait(traitPaginated)
 		before := len(c.events)
 		for _, part := range paginationParts {
-			c.checkPagination(s, t, part, textOf(t.Value, part.name), "", false)
+			c.checkPagination(s, t, part, t.Value.Get(part.name).Str(), "", false)
 		}
 		if len(c.events) > before {
 			continue
@@ -169,9 +169,9 @@ func checkPaginated(c *check) {
 			}
 			prefix := "When bound within the `" + string(service.ID) + "` service, "
 			for _, part := range paginationParts {
-				path := textOf(t.Value, part.name)
+				path := t.Value.Get(part.name).Str()
 				if defaults := service.Trait(traitPaginated); path == "" && defaults != nil {
-					path = textOf(defaults.Value, part.name)
+					path = defaults.Value.Get(part.name).Str()
 				}
 				c.checkPagination(s, t, part, path, prefix, true)
 			}
@@ -252,8 +252,8 @@ func checkExamples(c *check) {
 }
 
 func (c *check) checkExample(s *Shape, t *Trait, example *document.Value) {
-	title := textOf(example, "title")
-	lenient := isTrue(example, "allowConstraintErrors")
+	title := example.Get("title").Str()
+	lenient := example.Get("allowConstraintErrors").IsTrue()
 	values := func(kind string, shape *Shape, value *document.Value) {
 		v := &valueCheck{check: c, eventID: c.id, subject: s, at: t.At, lenient: lenient}
 		v.value(shape, value, "Example "+kind+" of `"+title+"`", nil, 0)
@@ -273,7 +273,7 @@ func (c *check) checkExample(s *Shape, t *Trait, example *document.Value) {
 	case output != nil:
 		values("output", c.m.Shape(s.Output), output)
 	case failure != nil:
-		id := ID(textOf(failure, "shapeId"))
+		id := ID(failure.Get("shapeId").Str())
 		shape := c.m.Shape(id)
 		if shape == nil || !slices.Contains(s.Errors, id) && !c.servicesHaveError(s, id) {
 			c.traitError(s, t, "Error parameters provided for operation without the `%s` error: `%s`", id, title)

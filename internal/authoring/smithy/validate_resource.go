@@ -251,7 +251,7 @@ func (c *check) checkReference(s *Shape, t *Trait, item *document.Value) {
 	if s.Type.isString() && ids != nil && len(ids.Members) > 0 {
 		c.traitError(s, t, "References applied to string shapes cannot contain 'ids': %s", shown)
 	}
-	target := c.m.Shape(ID(textOf(item, "resource")))
+	target := c.m.Shape(ID(item.Get("resource").Str()))
 	if target == nil {
 		return
 	}
@@ -351,7 +351,7 @@ func referenced(s *Shape) []ID {
 	var out []ID
 	if t := s.Trait(traitReferences); t != nil {
 		for _, item := range t.Value.Items {
-			out = append(out, ID(textOf(item, "resource")))
+			out = append(out, ID(item.Get("resource").Str()))
 		}
 	}
 	return out

@@ -169,7 +169,7 @@ func checkAPIKeys(c *check) {
 	const id = ID("smithy.api#httpApiKeyAuth")
 	for _, s := range c.shapesWith(id, Service) {
 		t := s.Trait(id)
-		if in := textOf(t.Value, "in"); t.Value.Get("scheme") != nil && in != "header" {
+		if in := t.Value.Get("in").Str(); t.Value.Get("scheme") != nil && in != "header" {
 			c.traitError(s, t, "The httpApiKeyAuth trait must have an `in` value of `header` when a `scheme` is provided, found: %s", in)
 		}
 	}
@@ -178,7 +178,7 @@ func checkAPIKeys(c *check) {
 func checkInlineDocuments(c *check) {
 	for _, s := range c.m.OfType(Service) {
 		for _, protocol := range c.protocols(s) {
-			if !isTrue(protocol.Trait("smithy.api#protocolDefinition").Value, "noInlineDocumentSupport") {
+			if !protocol.Trait("smithy.api#protocolDefinition").Value.Get("noInlineDocumentSupport").IsTrue() {
 				continue
 			}
 			var found []*Shape

@@ -123,7 +123,7 @@ func checkJSONNames(c *check) {
 
 func checkXMLNamespaces(c *check) {
 	for _, s := range c.with[traitXMLNamespace] {
-		uri := textOf(s.Trait(traitXMLNamespace).Value, "uri")
+		uri := s.Trait(traitXMLNamespace).Value.Get("uri").Str()
 		if _, err := url.Parse(uri); err != nil || strings.ContainsAny(uri, " <>\"{}|\\^`") {
 			c.error(s, "An `xmlNamespace` trait is applied to the %s shape with an invalid uri: %s", s, uri)
 		}

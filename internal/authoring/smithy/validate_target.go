@@ -192,10 +192,10 @@ func (c *check) checkDeprecatedTarget(s, target *Shape, kind relationKind) {
 		return
 	}
 	text += ", " + string(target.ID)
-	if message := textOf(t.Value, "message"); message != "" {
+	if message := t.Value.Get("message").Str(); message != "" {
 		text += ". " + message
 	}
-	if since := textOf(t.Value, "since"); since != "" {
+	if since := t.Value.Get("since").Str(); since != "" {
 		text += " (since " + since + ")"
 	}
 	c.events = append(c.events, Event{ID: "DeprecatedShape." + string(target.ID), Severity: WarningSeverity, Shape: s.ID, Message: text, At: s.At})

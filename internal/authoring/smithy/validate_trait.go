@@ -25,7 +25,7 @@ var traitRules = []rule{
 
 func checkExclusive(c *check) {
 	for _, trait := range c.usedTraits() {
-		exclusive := textOf(definitionOf(trait), "structurallyExclusive")
+		exclusive := definitionOf(trait).Get("structurallyExclusive").Str()
 		if exclusive == "" {
 			continue
 		}
@@ -67,7 +67,7 @@ func checkTraitTargets(c *check) {
 				c.error(s, "Trait `%s` is a mixin and cannot be applied to `%s`.", trait.ID.idiomatic(), s.ID)
 			}
 		}
-		text := textOf(definitionOf(trait), "selector")
+		text := definitionOf(trait).Get("selector").Str()
 		if text == "" || text == "*" {
 			continue
 		}
@@ -191,7 +191,7 @@ func checkDeprecatedTraits(c *check) {
 			continue
 		}
 		text := string(trait.ID)
-		if message := textOf(t.Value, "message"); message != "" {
+		if message := t.Value.Get("message").Str(); message != "" {
 			text += ", " + message
 		}
 		for _, s := range c.with[trait.ID] {
@@ -219,7 +219,7 @@ func checkBreakingChanges(c *check) {
 			continue
 		}
 		for i, change := range changes.Items {
-			pointer, _ := document.ParsePointer(textOf(change, "path"))
+			pointer, _ := document.ParsePointer(change.Get("path").Str())
 			at := s
 			for _, part := range pointer {
 				member := at.Member(part)
@@ -252,7 +252,7 @@ func checkTraitValidators(c *check) {
 			continue
 		}
 		for _, m := range t.Value.Members {
-			sel, err := parseSelector(textOf(m.Value, "selector"))
+			sel, err := parseSelector(m.Value.Get("selector").Str())
 			if err != nil {
 				continue
 			}
@@ -265,11 +265,11 @@ func checkTraitValidators(c *check) {
 
 func (c *check) checkTraitValidator(trait, applied *Shape, sel *selector, m document.Member) {
 	severity := ErrorSeverity
-	if name := textOf(m.Value, "severity"); name != "" {
+	if name := m.Value.Get("severity").Str(); name != "" {
 		severity, _ = parseSeverity(name)
 	}
 	suffix := ""
-	if message := textOf(m.Value, "message"); message != "" {
+	if message := m.Value.Get("message").Str(); message != "" {
 		suffix = ": " + message
 	}
 	seen := map[*Shape]bool{}
@@ -291,7 +291,7 @@ const traitMetadata = ID("smithy.api#metadata")
 func (c *check) metadataTypes() map[string][]*Shape {
 	out := map[string][]*Shape{}
 	for _, s := range c.with[traitMetadata] {
-		key := textOf(s.Trait(traitMetadata).Value, "key")
+		key := s.Trait(traitMetadata).Value.Get("key").Str()
 		out[key] = append(out[key], s)
 	}
 	return out

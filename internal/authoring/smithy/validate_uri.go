@@ -15,7 +15,7 @@ func checkURIConflicts(c *check) {
 				if s == other || !c.sameRequests(s, other) {
 					continue
 				}
-				text := fmt.Sprintf("`%s` (%s)", other.ID, textOf(other.Trait(traitHTTP).Value, "uri"))
+				text := fmt.Sprintf("`%s` (%s)", other.ID, other.Trait(traitHTTP).Value.Get("uri").Str())
 				if c.patternsDiffer(s, other) {
 					allowable = append(allowable, text)
 				} else {
@@ -23,7 +23,7 @@ func checkURIConflicts(c *check) {
 				}
 			}
 			const text = "Operation URI, `%s`, conflicts with other operation URIs in the same service: %s"
-			uri := textOf(s.Trait(traitHTTP).Value, "uri")
+			uri := s.Trait(traitHTTP).Value.Get("uri").Str()
 			slices.Sort(conflicts)
 			slices.Sort(allowable)
 			if conflicts != nil {
@@ -40,14 +40,14 @@ func checkURIConflicts(c *check) {
 // sameRequests reports whether some request could mean either operation.
 func (c *check) sameRequests(a, b *Shape) bool {
 	x, y := a.Trait(traitHTTP).Value, b.Trait(traitHTTP).Value
-	if textOf(x, "method") != textOf(y, "method") || !conflictingURIs(textOf(x, "uri"), textOf(y, "uri")) {
+	if x.Get("method").Str() != y.Get("method").Str() || !conflictingURIs(x.Get("uri").Str(), y.Get("uri").Str()) {
 		return false
 	}
 	hostA, hostB := a.Trait(traitEndpoint), b.Trait(traitEndpoint)
 	if hostA == nil || hostB == nil {
 		return hostA == nil && hostB == nil
 	}
-	pairs := conflictingSegments(hostSegments(textOf(hostA.Value, "hostPrefix")), hostSegments(textOf(hostB.Value, "hostPrefix")))
+	pairs := conflictingSegments(hostSegments(hostA.Value.Get("hostPrefix").Str()), hostSegments(hostB.Value.Get("hostPrefix").Str()))
 	return !c.separated(a, b, pairs, traitHostLabel)
 }
 
@@ -94,8 +94,8 @@ func conflictingSegments(x, y []segment) [][2]segment {
 
 // patternsDiffer reports whether the patterns of labels keep two URIs apart.
 func (c *check) patternsDiffer(a, b *Shape) bool {
-	x := uriSegments(textOf(a.Trait(traitHTTP).Value, "uri"))
-	y := uriSegments(textOf(b.Trait(traitHTTP).Value, "uri"))
+	x := uriSegments(a.Trait(traitHTTP).Value.Get("uri").Str())
+	y := uriSegments(b.Trait(traitHTTP).Value.Get("uri").Str())
 	return c.separated(a, b, conflictingSegments(x, y), traitHTTPLabel)
 }
 

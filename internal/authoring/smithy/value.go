@@ -95,17 +95,3 @@ func article(word string) string {
 	}
 	return "a"
 }
-
-// textOf is the text of a string member, "" if it is absent or no string.
-func textOf(v *document.Value, key string) string {
-	if s := v.Get(key); s != nil && s.Kind == document.String {
-		return s.Text
-	}
-	return ""
-}
-
-// isTrue reports whether a member is the boolean true.
-func isTrue(v *document.Value, key string) bool {
-	b := v.Get(key)
-	return b != nil && b.Kind == document.Bool && b.Bool
-}

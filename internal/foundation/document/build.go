@@ -1,5 +1,11 @@
 package document
 
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
 // NewString is a string without a position.
 func NewString(text string) *Value { return &Value{Kind: String, Text: text} }
 
@@ -19,6 +25,16 @@ func (v *Value) Set(key string, value *Value) {
 		return
 	}
 	v.Members = append(v.Members, Member{Key: key, Value: value})
+}
+
+// Indented is the value as indented JSON, with a newline at its end.
+func (v *Value) Indented(indent string) []byte {
+	var out bytes.Buffer
+	if err := json.Indent(&out, v.AppendJSON(nil), "", indent); err != nil {
+		panic(fmt.Sprintf("document: a value that is not JSON: %v", err))
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
 }
 
 // WithArticle is the kind in a sentence: "a string", "an array", "null".

@@ -185,6 +185,17 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	return append(b, "null"...)
 }
 
+// Str is the text of a string, "" for another value.
+func (v *Value) Str() string {
+	if v == nil || v.Kind != String {
+		return ""
+	}
+	return v.Text
+}
+
+// IsTrue reports whether the value is the boolean true.
+func (v *Value) IsTrue() bool { return v != nil && v.Kind == Bool && v.Bool }
+
 // MarshalJSON lets encoding/json write a value inside other data.
 func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 

@@ -86,7 +86,7 @@ func (g *Given) find(v *document.Value) (found bool) {
 }
 
 func (g *Given) statement(v *document.Value) {
-	s := given{allow: text(v.Get("Effect")) == "Allow", conditions: map[string][]string{}}
+	s := given{allow: v.Get("Effect").Str() == "Allow", conditions: map[string][]string{}}
 	s.actions = g.texts(v.Get("Action"))
 	if v.Get("NotAction") != nil {
 		s.actions, s.notActions = g.texts(v.Get("NotAction")), true
@@ -108,13 +108,6 @@ func (g *Given) statement(v *document.Value) {
 		}
 	}
 	g.statements = append(g.statements, s)
-}
-
-func text(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
 }
 
 // texts are a text or a list of texts. Of the functions of templates, Fn::Sub has "*" for its variables; others are "*".

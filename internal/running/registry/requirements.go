@@ -103,7 +103,7 @@ func (c *moduleCheck) thirdParty(m document.Member, alias string) {
 	} else {
 		missing = append(missing, "PublisherId")
 	}
-	if original := text(metadata.Get("OriginalTypeName")); original != "" {
+	if original := metadata.Get("OriginalTypeName").Str(); original != "" {
 		required.OriginalTypeName = &original
 	} else {
 		missing = append(missing, "OriginalTypeName")
@@ -242,10 +242,10 @@ func isModuleName(typeName string) bool { return strings.HasSuffix(typeName, "::
 
 // publisherIn is the publisher that the metadata of a resource name for a region.
 func publisherIn(metadata *document.Value, region string) string {
-	if regional := text(metadata.Get("RegionalPublisherId").Get(region)); regional != "" {
+	if regional := metadata.Get("RegionalPublisherId").Get(region).Str(); regional != "" {
 		return regional
 	}
-	return text(metadata.Get("PublisherId"))
+	return metadata.Get("PublisherId").Str()
 }
 
 // majorsIn reads a list of major versions, sorted. It skips invalid ones.
@@ -261,14 +261,6 @@ func majorsIn(list *document.Value) []int32 {
 	}
 	slices.Sort(majors)
 	return slices.Compact(majors)
-}
-
-// text is the text of a string, "" of everything else.
-func text(v *document.Value) string {
-	if v == nil || v.Kind != document.String {
-		return ""
-	}
-	return v.Text
 }
 
 func listOf(majors []int32) string {
