@@ -213,13 +213,10 @@ func (c *app) deriveProject(from *chosenResource, config *project.InitConfig) er
 		return withHint(fmt.Errorf("schema already exists: %s", c.shown(path)), "pass --force to overwrite it")
 	}
 	config.Schema = from.derived.JSON()
-	switch binding, problems := from.derived.Bind(); {
-	case binding == nil:
-		c.notef("warning: handlers cannot be generated: %s: write them by hand\n", problems[0].Message)
-	case !codegen.Speaks(binding.Protocol):
-		c.notef("warning: handlers cannot be generated: there is no client for the protocol %s: write them by hand\n", binding.Protocol)
-	default:
+	if binding, problems := from.derived.Bind(); binding != nil {
 		config.Binding = binding.JSON()
+	} else {
+		c.notef("warning: handlers cannot be generated: %s: write them by hand\n", problems[0].Message)
 	}
 	if _, err := os.Stat(filepath.Join(c.projectDir(), apiSettingsFile)); errors.Is(err, fs.ErrNotExist) {
 		config.More = append(config.More, codegen.File{Path: apiSettingsFile, Data: api.NewSettings(from.source, from.derived), Mode: codegen.Once})

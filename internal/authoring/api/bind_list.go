@@ -108,7 +108,7 @@ func (b *binder) items(op *Operation) (item *Shape, path []string) {
 			if m == nil {
 				return nil, nil
 			}
-			at, path = m.Shape, append(path, m.Wire)
+			at, path = m.Shape, b.within(append(path, m.Wire), m)
 		}
 		return at.Item, path
 	}
@@ -120,7 +120,7 @@ func (b *binder) items(op *Operation) (item *Shape, path []string) {
 	collect := func(of *Shape, path ...string) {
 		for _, m := range of.Members {
 			if m.Shape.Kind == List && m.Shape.Item != nil {
-				lists = append(lists, found{m.Shape.Item, append(slices.Clip(path), m.Wire)})
+				lists = append(lists, found{m.Shape.Item, b.within(append(slices.Clip(path), m.Wire), m)})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -58,6 +59,9 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 		case m.Token || b.pages(op, m):
 		case tags && !listing && (m.Shape.Kind != List || strings.Contains(norm(m.Name), "tag")):
 			out.Form, out.In, out.At = form, m.In.String(), b.inRequest(op, m)
+			if m.In == InBody {
+				out.Form, out.At = b.onWire(form, m), b.within(out.At, m)
+			}
 		case m.Required && m.Shape.Kind == String:
 			out.Call.Send = append(out.Call.Send, Bound{Property: b.arnProperty().Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
 		}
@@ -65,7 +69,7 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 	if listing && op.Output != nil {
 		for _, m := range op.Output.Members {
 			if form, ok := tagForm(m.Shape, false); ok && form.Kind != "keys" {
-				out.Form, out.At = form, []string{m.Wire}
+				out.Form, out.At = b.onWire(form, m), b.within([]string{m.Wire}, m)
 			}
 		}
 	}
@@ -73,6 +77,14 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 		return nil
 	}
 	return out
+}
+
+// onWire is the form of tags in a body: in XML, maps are lists of entries.
+func (b *binder) onWire(form TagForm, m *Member) TagForm {
+	if form.Kind == "map" && b.xml() {
+		return TagForm{Kind: "list", Key: cmp.Or(m.Shape.KeyName, "key"), Value: cmp.Or(m.Shape.ItemName, "value")}
+	}
+	return form
 }
 
 // tagForm says how a shape has tags: as a map, a list of objects, or a list of keys. Names are

@@ -12,7 +12,9 @@ type Binding struct {
 	Comment    string    `json:"$comment"` // marks the file as generated
 	TypeName   string    `json:"typeName"`
 	API        string    `json:"api"`
-	Protocol   string    `json:"protocol"` // openapi, restJson1, awsJson1_0, awsJson1_1, awsQuery or restXml
+	Protocol   string    `json:"protocol"`            // openapi, restJson1, awsJson1_0, awsJson1_1, awsQuery or restXml
+	Version    string    `json:"version,omitempty"`   // of awsQuery: the parameter Version
+	Namespace  string    `json:"namespace,omitempty"` // of restXml: the namespace of bodies
 	Endpoint   string    `json:"endpoint,omitempty"`
 	Auth       BoundAuth `json:"auth"`
 	Identifier []string  `json:"identifier"`
@@ -47,12 +49,14 @@ type Call struct {
 	Target      string   `json:"target,omitempty"` // of awsJson: X-Amz-Target
 	ContentType string   `json:"contentType,omitempty"`
 	Accept      string   `json:"accept,omitempty"`
+	Root        string   `json:"root,omitempty"`   // of restXml: the element that is the body of the request
+	Result      string   `json:"result,omitempty"` // of awsQuery: the element within the response that paths start from
 	Send        []Bound  `json:"send,omitempty"`
 	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response; of a list from each item
 	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
 	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed
-	Items       []string `json:"items,omitempty"`   // of a list: the path of the items in the body; empty if the body is the list
+	Items       []string `json:"items,omitempty"`   // of a list: the path of the items in the body; empty if the body is the list; in XML the last name is the element of each
 	Page        *Page    `json:"page,omitempty"`
 
 	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
@@ -85,7 +89,8 @@ type Bound struct {
 	Spot
 	Shape    *BoundShape     `json:"shape"`
 	Required bool            `json:"required,omitempty"`
-	Reset    json.RawMessage `json:"reset,omitempty"` // what an update sends for a property that was removed
+	Secret   bool            `json:"secret,omitempty"` // messages of the service that repeat it are not passed on as they are
+	Reset    json.RawMessage `json:"reset,omitempty"`  // what an update sends for a property that was removed
 }
 
 // A BoundShape is how a value is written on the wire.
@@ -95,6 +100,11 @@ type BoundShape struct {
 	Format string      `json:"format,omitempty"` // of timestamps: date-time, epoch-seconds or http-date; properties always have date-time
 	Item   *BoundShape `json:"item,omitempty"`   // of lists and maps
 	Name   string      `json:"name,omitempty"`   // of objects: the members in Binding.Shapes
+
+	// In XML and in forms of awsQuery.
+	Element string `json:"element,omitempty"` // of each item of a list or entry of a map; "" if it has the name of the list or map
+	Key     string `json:"key,omitempty"`     // of maps: the element of the key in an entry
+	Value   string `json:"value,omitempty"`   // of maps: the element of the value in an entry
 }
 
 // A BoundMember is one member of an object.
@@ -102,6 +112,7 @@ type BoundMember struct {
 	Property string      `json:"property"`
 	Wire     string      `json:"wire"`
 	Shape    *BoundShape `json:"shape"`
+	Secret   bool        `json:"secret,omitempty"`
 }
 
 // A Page says how a list is read page by page.
@@ -144,7 +155,7 @@ type BoundTags struct {
 // A TagCall is one of them. Its Call sends the ARN of the resource; tags or their keys are at At.
 type TagCall struct {
 	Call Call     `json:"call"`
-	At   []string `json:"at"` // in the body of the request, of list in that of the response; of untag in query: the parameter
+	At   []string `json:"at"` // in the body of the request, of list in that of the response; of untag in query: the parameter; in XML with the element of each
 	In   string   `json:"in"` // body or query
 	Form TagForm  `json:"form"`
 }

@@ -194,7 +194,7 @@ func (r *smithyReader) readInput(op *Operation, input *smithy.Shape) {
 			case member.Has("smithy.api#httpPrefixHeaders"):
 				m.In, m.Wire = InHeader, member.Trait("smithy.api#httpPrefixHeaders").Value.Text
 			case member.Has("smithy.api#httpPayload"):
-				op.Body, op.BodyMember = m.Shape, m.Name
+				op.Body, op.BodyMember = r.payload(m, member), m.Name
 				continue
 			}
 		}
@@ -222,7 +222,7 @@ func (r *smithyReader) readOutput(op *Operation, output *smithy.Shape) {
 			header := cmp.Or(member.Trait("smithy.api#httpHeader"), member.Trait("smithy.api#httpPrefixHeaders"))
 			switch {
 			case member.Has("smithy.api#httpPayload"):
-				op.Output, op.OutMember = m.Shape, m.Name
+				op.Output, op.OutMember = r.payload(m, member), m.Name
 				continue
 			case header != nil:
 				m.In, m.Wire = InHeader, header.Value.Text
@@ -239,6 +239,17 @@ func (r *smithyReader) readOutput(op *Operation, output *smithy.Shape) {
 	if op.Output == nil {
 		op.Output = body
 	}
+}
+
+// payload is the shape of a member that is a whole body. In XML, the name of the member is that of the root element.
+func (r *smithyReader) payload(m *Member, s *smithy.Shape) *Shape {
+	name := r.xmlName(s)
+	if name == "" {
+		return m.Shape
+	}
+	named := *m.Shape
+	named.XMLName = name
+	return &named
 }
 
 func (r *smithyReader) readError(s *smithy.Shape) Error {

@@ -43,6 +43,7 @@ type boundCall struct {
 // A frameAPI is what the templates of handlers know of an API. Lists are texts of the language.
 type frameAPI struct {
 	Service                    string
+	XML, Query                 bool   // responses are XML; requests are forms of awsQuery
 	Create, Read, Delete, List string // names of operations, List "" without one
 	Updates                    []frameUpdate
 	HasUpdate                  bool
@@ -66,19 +67,11 @@ type frameUpdate struct {
 	More             bool // another update may follow
 }
 
-// Speaks reports whether generated clients speak a protocol of a binding.
-func Speaks(protocol string) bool {
-	return slices.Contains([]string{"openapi", "restJson1", "awsJson1_0", "awsJson1_1"}, protocol)
-}
-
-// readBinding reads the binding of a project, and refuses protocols that clients do not speak.
+// readBinding reads the binding of a project.
 func readBinding(in Input) (*boundAPI, error) {
 	b := &boundAPI{}
 	if err := json.Unmarshal(in.Binding, b); err != nil {
 		return nil, fmt.Errorf("generate handlers of %s: read the binding of the API: %w", in.TypeName, err)
-	}
-	if !Speaks(b.Protocol) {
-		return nil, fmt.Errorf("handlers in %s cannot be generated for the protocol %s", in.Language, b.Protocol)
 	}
 	return b, nil
 }
@@ -88,6 +81,7 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 	f := &frameAPI{
 		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
 		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
+		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery",
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)
@@ -147,18 +141,21 @@ func goBinding(Input) string { return "cmd/resource/api.json" }
 // goAPI are the files of a Go project that call an API, instead of the empty handlers.
 func goAPI(in Input, f frame) ([]File, error) {
 	files := []File{{Path: goBinding(in), Data: in.Binding, Mode: Generated}}
-	rows := []struct {
+	type row struct {
 		template, path string
 		mode           Mode
-	}{
+	}
+	rows := []row{
 		{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed},
 		{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
 		{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated},
 		{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},
-		{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated},
 	}
-	if !f.API.Tags {
-		rows = rows[:len(rows)-1]
+	if f.API.Tags {
+		rows = append(rows, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
+	}
+	if f.API.XML {
+		rows = append(rows, row{"api.xml.go.tmpl", "cmd/resource/client_xml.go", Generated})
 	}
 	for _, row := range rows {
 		data, err := render(row.template, f)

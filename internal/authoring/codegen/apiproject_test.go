@@ -117,13 +117,7 @@ func TestAPIHandlers(t *testing.T) {
 	}
 }
 
-func TestAPIProtocols(t *testing.T) {
-	for _, protocol := range []string{"awsQuery", "restXml", "rpcv2Cbor"} {
-		_, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: binding(t, func(b map[string]any) { b["protocol"] = protocol })})
-		if err == nil || err.Error() != "handlers in go cannot be generated for the protocol "+protocol {
-			t.Error(err)
-		}
-	}
+func TestBrokenBinding(t *testing.T) {
 	_, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: []byte("[]")})
 	if err == nil || !strings.Contains(err.Error(), "generate handlers of Acme::Shop::Thing: read the binding of the API") {
 		t.Error(err)
