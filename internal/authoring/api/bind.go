@@ -40,13 +40,17 @@ func (b *binder) refuse(at diag.Range, message, hint string) {
 	b.unbound.Add(diag.Problem{ID: "api/handlers", At: at, Message: message, Hint: hint})
 }
 
-// bind makes the binding. A list that handlers cannot use is dropped from the resource.
-func (d *deriver) bind() {
-	r := d.Resource
-	b := &binder{deriver: d, names: map[definitionKey]string{}, taken: map[string]bool{}, out: &Binding{
+func (d *deriver) newBinder() *binder {
+	return &binder{deriver: d, names: map[definitionKey]string{}, taken: map[string]bool{}, out: &Binding{
 		Comment: BindingComment, TypeName: d.TypeName, API: d.API.Name, Protocol: d.API.Protocol,
 		Statuses: handlerStatuses, Shapes: map[string][]BoundMember{},
 	}}
+}
+
+// bind makes the binding. A list that handlers cannot use is dropped from the resource.
+func (d *deriver) bind() {
+	r := d.Resource
+	b := d.newBinder()
 	if !slices.Contains(bound, d.API.Protocol) {
 		b.refuse(d.Resource.At, fmt.Sprintf("there is no client for the protocol %s", diag.Cut(d.API.Protocol)), "the protocols are "+strings.Join(bound, ", "))
 	}
@@ -163,10 +167,30 @@ func (b *binder) inRequest(op *Operation, m *Member) []string {
 
 // inside is the path of a member of a body, which may be in the envelope.
 func (b *binder) inside(body *Shape, envelope string, m *Member) []string {
-	if around := body.Member(envelope); around != nil && slices.Contains(around.Shape.Members, m) {
-		return []string{around.Wire, m.Wire}
+	if around := body.Member(envelope); around != nil {
+		if path := pathTo(around.Shape, m, 1); path != nil {
+			return append([]string{around.Wire}, path...)
+		}
+	}
+	if path := pathTo(body, m, 1); path != nil {
+		return path
 	}
 	return []string{m.Wire}
+}
+
+// pathTo is the path of a member in a structure, or in structures within it, nil if it is in none.
+func pathTo(s *Shape, m *Member, depth int) []string {
+	if slices.Contains(s.Members, m) {
+		return []string{m.Wire}
+	}
+	for _, around := range s.Members {
+		if depth > 0 && around.Shape.Kind == Structure {
+			if path := pathTo(around.Shape, m, depth-1); path != nil {
+				return append([]string{around.Wire}, path...)
+			}
+		}
+	}
+	return nil
 }
 
 // send binds what a call sends: what create and update take, and in every call the identifiers.
@@ -190,10 +214,18 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 	if action != "create" && action != "update" {
 		return
 	}
+	if around := op.Body.Member(b.Envelopes[op.Name+" request"]); around != nil && action == "update" {
+		for _, m := range around.Shape.Members { // the identifiers may be in there
+			p := b.exact(m.Name)
+			if p != nil && p.Identifier && !slices.ContainsFunc(out.Send, func(s Bound) bool { return s.Property == p.Name }) {
+				add(p, m, true)
+			}
+		}
+	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			if u.Action == action && u.Operation == op && !p.ReadOnly {
-				add(p, u.Member, u.Member.Required)
+			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision) {
+				add(p, u.Member, u.Member.Required || p.Revision)
 			}
 		}
 	}
@@ -263,7 +295,7 @@ func (b *binder) updates() {
 		call.Partial = op.Method == "PATCH"
 		for _, s := range call.Send {
 			p := b.named(s.Property)
-			if !p.Identifier && !p.CreateOnly && !set[s.Property] {
+			if !p.Identifier && !p.CreateOnly && !p.ReadOnly && !set[s.Property] {
 				call.Changes = append(call.Changes, s.Property)
 			}
 		}
@@ -285,7 +317,11 @@ func (b *binder) updates() {
 // checkRequired refuses a type if create requires what the model does not have.
 func (b *binder) checkRequired() {
 	op := b.Resource.Create
-	for _, m := range op.Members() {
+	members := op.Members()
+	if op.BodyMember != "" && op.Body.Kind == Structure { // properties are the members of the body
+		members = append(slices.Clip(op.Params), op.Body.Members...)
+	}
+	for _, m := range members {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
 		if m.Required && m.Default == nil && !m.Token && !sent && m.In != InHeader && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {

@@ -21,10 +21,19 @@ func (d *deriver) arnProperty() *Property {
 	return nil
 }
 
+// tagsByCalls reports whether handlers can change and read the tags by operations of the service for them.
+func (d *deriver) tagsByCalls() bool {
+	unbound := d.unbound
+	calls := d.newBinder().tagCalls()
+	d.unbound = unbound
+	p := d.tags()
+	return p != nil && calls != nil && (calls.List != nil || p.in("read") != nil)
+}
+
 // tagCalls bind the operations that change tags. They are nil if an update sets the tags.
 func (b *binder) tagCalls() *BoundTags {
 	p := b.tags()
-	if p == nil || !b.tagged() || p.in("update") != nil {
+	if p == nil || !b.tagged() || p.in("update") != nil || b.arnProperty() == nil {
 		return nil
 	}
 	form, ok := tagForm(p.settable().Shape, true)
@@ -63,7 +72,11 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 				out.Form, out.At = b.onWire(form, m), b.within(out.At, m)
 			}
 		case m.Required && m.Shape.Kind == String:
-			out.Call.Send = append(out.Call.Send, Bound{Property: b.arnProperty().Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
+			p := b.arnProperty()
+			if other := b.params[norm(m.Name)]; other != nil {
+				p = other
+			}
+			out.Call.Send = append(out.Call.Send, Bound{Property: p.Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
 		}
 	}
 	if listing && op.Output != nil {
@@ -73,7 +86,8 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 			}
 		}
 	}
-	if out.At == nil || len(out.Call.Send) != 1 {
+	arns := slices.DeleteFunc(slices.Clone(out.Call.Send), func(s Bound) bool { return s.Property != b.arnProperty().Name })
+	if out.At == nil || len(arns) != 1 {
 		return nil
 	}
 	return out

@@ -44,6 +44,7 @@ type Property struct {
 	Identifier, Parent                        bool // Parent: an identifier of a resource above
 	Tags                                      bool
 	ReadOnly, CreateOnly, WriteOnly, Required bool
+	Revision                                  bool // changes with every update, which sends the value that was read
 
 	settings *PropertySettings
 }
@@ -78,7 +79,7 @@ func (p *Property) settable() *Member {
 func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.List) {
 	d := &deriver{
 		Derived: &Derived{API: a, TypeName: typeName, Envelopes: map[string]string{}, settings: s},
-		ignored: map[string]bool{}, params: map[string]*Property{},
+		ignored: map[string]bool{}, params: map[string]*Property{}, reshaped: map[*Property]bool{},
 	}
 	own := *r
 	d.Resource = &own
@@ -92,8 +93,8 @@ func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.L
 	d.collect()
 	d.identify()
 	d.leaveOutUpdates()
-	if d.tagged() && d.arnProperty() == nil {
-		d.Resource.Tags = nil // they know resources by their ARNs
+	if d.tagged() && !d.tagsByCalls() {
+		d.Resource.Tags = nil
 	}
 	for _, p := range d.Properties {
 		d.decide(p)
@@ -116,6 +117,7 @@ type deriver struct {
 	params   map[string]*Property // by the normalised names of the identifiers of the operations
 	ignored  map[string]bool      // normalised names of members that were left out
 	siblings map[string]bool      // normalised names of the members of the request or response that is being read
+	reshaped map[*Property]bool   // that read returns in another form
 	readAll  map[string]bool      // normalised names of members at most two levels deep in the read
 }
 
@@ -185,6 +187,10 @@ func (d *deriver) collect() {
 		for _, inner := range nested.Members {
 			d.readAll[norm(inner.Name)] = true
 		}
+		if p := d.find(m.Name); p != nil && !p.Tags && !alike(p.Uses[0].Member.Shape, m.Shape) {
+			d.reshaped[p] = true
+			continue
+		}
 		d.add("read", r.Read, m)
 	}
 	if created := r.Create.Output; created != nil {
@@ -198,6 +204,26 @@ func (d *deriver) collect() {
 	}
 }
 
+// alike reports whether two shapes are of a kind: values, lists, maps or structures.
+func alike(a, b *Shape) bool {
+	kind := func(s *Shape) Kind {
+		switch s.Kind {
+		case Boolean, Integer, Number, String, Blob, Timestamp:
+			return String
+		case Union:
+			return Structure
+		}
+		return s.Kind
+	}
+	switch {
+	case a.Kind == Any || b.Kind == Any:
+		return true
+	case kind(a) != kind(b):
+		return false
+	}
+	return a.Kind != List && a.Kind != Map || a.Item == nil || b.Item == nil || kind(a.Item) == kind(b.Item) || a.Item.Kind == Any || b.Item.Kind == Any
+}
+
 // beside notes the members of a request or a response: a property is not one of them by a similar
 // name if another has its very name.
 func (d *deriver) beside(members []*Member) {
@@ -208,10 +234,19 @@ func (d *deriver) beside(members []*Member) {
 }
 
 // members are those of the resource in a request or a response: what is in its envelope, then what
-// is beside it.
+// is beside it. What create takes as one structure is opened in responses, too.
 func (d *deriver) members(s *Shape, op *Operation, action, side string) []*Member {
 	inner := d.open(s, op, action, side)
 	out := inner.Members
+	if create := d.Resource.Create; side == " response" && create.Body != nil {
+		config := d.open(create.Body, create, "create", " request").Name
+		for i, m := range out {
+			if m.Shape.Kind == Structure && config != "" && m.Shape.Name == config {
+				out = slices.Concat(out[:i], m.Shape.Members, out[i+1:])
+				break
+			}
+		}
+	}
 	if inner == s || s == nil {
 		return out
 	}
@@ -223,6 +258,9 @@ func (d *deriver) members(s *Shape, op *Operation, action, side string) []*Membe
 	}
 	return out
 }
+
+// wholes are endings of the names of members that have the whole resource.
+var wholes = []string{"summary", "configuration", "config", "detail", "details", "description", "info"}
 
 // open returns the structure that has the resource, without the one around it.
 func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
@@ -236,9 +274,9 @@ func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
 		}
 		name := norm(m.Name)
 		like := name == norm(d.Resource.Name) || name == "data" || name == "result" || d.API.Format == "smithy" && strings.HasSuffix(norm(op.Name), name) ||
-			(strings.HasPrefix(name, norm(d.Resource.Name)) && strings.HasSuffix(name, "summary"))
+			slices.ContainsFunc(wholes, func(ending string) bool { return name == norm(d.Resource.Name)+ending })
 		single := len(s.Members) == 1 && (side == " response" || d.API.Format == "openapi")
-		if set || single || like && len(s.Members) <= 3 {
+		if set || single || name == norm(d.Resource.Name) || like && len(s.Members) <= 3 {
 			if _, known := d.Envelopes[op.Name+side]; !known {
 				d.Envelopes[op.Name+side] = m.Name
 				d.note("", "envelope "+m.Name, "the resource is in that member of the%s of %s", side, op.Name)
@@ -402,6 +440,10 @@ func (d *deriver) decide(p *Property) {
 		} else {
 			d.note(p.Name, "createOnly", "it is in %s but in no update", d.Resource.Create.Name)
 		}
+	case create == nil && read != nil && revision(p):
+		p.ReadOnly, p.Revision = true, true
+		d.note(p.Name, "readOnly", "the service changes it; %s sends the one that was read", p.Uses[0].Operation.Name)
+		return
 	case create == nil:
 		d.note(p.Name, "updatable", "only updates set it: %s", p.Uses[0].Operation.Name)
 	}
@@ -421,6 +463,14 @@ func (d *deriver) decide(p *Property) {
 	}
 }
 
+// revision reports whether a property tells states of a resource apart, by its name.
+func revision(p *Property) bool {
+	name := norm(p.Uses[0].Member.Name)
+	return slices.ContainsFunc([]string{"etag", "version", "revision", "revisionid", "versionnumber", "locktoken", "updatetoken", "changetoken"}, func(ending string) bool {
+		return strings.HasSuffix(name, ending)
+	})
+}
+
 func (d *deriver) decideWriteOnly(p *Property, read, set *Member, tagged bool) {
 	switch {
 	case set == nil || p.Identifier:
@@ -431,6 +481,9 @@ func (d *deriver) decideWriteOnly(p *Property, read, set *Member, tagged bool) {
 		p.WriteOnly = true
 		d.note(p.Name, "writeOnly", "its format is password")
 	case read != nil:
+	case d.reshaped[p]:
+		p.WriteOnly = true
+		d.note(p.Name, "writeOnly", "%s returns it in another form", d.Resource.Read.Name)
 	case tagged:
 		d.note(p.Name, "readable", "operations of the service list the tags")
 	case d.readAll[norm(set.Name)]:

@@ -56,17 +56,17 @@ func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 	if s.Update == "" && s.Put != "" && out.Create == op(s.Put) && !s.Has("smithy.api#noReplace") {
 		out.Update = append([]*Operation{out.Create}, out.Update...)
 	}
-	out.Identifiers = forgottenParents(out, s)
 	for _, n := range s.Identifiers {
 		out.Identifiers = append(out.Identifiers, n.Name)
 	}
+	out.Identifiers = append(forgottenParents(out), out.Identifiers...)
 	out.Tags = r.tags
 	return out
 }
 
-// forgottenParents are the members that read and create require besides the identifiers of the
-// shape: some models leave out what a resource is in.
-func forgottenParents(r *Resource, s *smithy.Shape) (out []string) {
+// forgottenParents are the members that read and create require besides the identifiers: some models
+// leave out what a resource is in, or have it in a header.
+func forgottenParents(r *Resource) (out []string) {
 	if r.Read == nil || r.Create == nil {
 		return nil
 	}
@@ -76,11 +76,11 @@ func forgottenParents(r *Resource, s *smithy.Shape) (out []string) {
 			required = append(required, m)
 		}
 	}
-	if len(required) <= len(s.Identifiers) { // members may have other names than the identifiers they are
+	if len(required) <= len(r.Identifiers) { // members may have other names than the identifiers they are
 		return nil
 	}
 	for _, m := range required {
-		known := slices.ContainsFunc(s.Identifiers, func(n smithy.Named) bool { return norm(n.Name) == norm(m.Name) })
+		known := slices.ContainsFunc(r.Identifiers, func(name string) bool { return norm(name) == norm(m.Name) })
 		if !known && slices.ContainsFunc(r.Create.Members(), func(c *Member) bool { return c.Required && norm(c.Name) == norm(m.Name) }) {
 			out = append(out, m.Name)
 		}
@@ -203,6 +203,7 @@ func (r *smithyReader) addNamed(found *Resource) {
 			Reason: found.Read.Name + " has no required member that identifies one"})
 		return
 	}
+	found.Identifiers = append(forgottenParents(found), found.Identifiers...)
 	// A shape of the same name that lacks operations is complete by its names.
 	r.api.Others = slices.DeleteFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name })
 	r.api.Resources = append(r.api.Resources, found)

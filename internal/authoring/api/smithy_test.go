@@ -23,7 +23,7 @@ use aws.protocols#restJson1
 @service(sdkId: "Clusters", endpointPrefix: "api.clusters")
 service Clusters {
     version: "1"
-    operations: [CreateUser, GetUser, DeleteUser, UpdateUserEmail, CreateToken, ListTokens, CreateUserGroup, DeleteUserGroup, TagResource, UntagResource]
+    operations: [CreateUser, GetUser, DeleteUser, UpdateUserEmail, CreateToken, ListTokens, CreateUserGroup, DeleteUserGroup, TagResource, UntagResource, ListTagsForResource]
     resources: [Cluster, Settings]
 }
 resource Cluster {
@@ -129,11 +129,16 @@ operation DeleteUserGroup {
 }
 @http(method: "POST", uri: "/tags")
 operation TagResource {
-    input := { arn: String, tags: Tags }
+    input := { @required arn: String, tags: Tags }
 }
 @http(method: "POST", uri: "/untag")
 operation UntagResource {
-    input := { arn: String, tagKeys: Names }
+    input := { @required arn: String, tagKeys: Names }
+}
+@http(method: "GET", uri: "/tags")
+operation ListTagsForResource {
+    input := { @required @httpQuery("arn") arn: String }
+    output := { tags: Tags }
 }
 
 @error("client")
@@ -326,7 +331,7 @@ func TestSmithyDecisions(t *testing.T) {
 	if got := string(s.Root.Get("definitions").Get("Source").Get("oneOf").AppendJSON(nil)); got != `[{"required":["Snapshot"]},{"required":["Region"]}]` {
 		t.Errorf("union: %s", got)
 	}
-	if got := strings.Join(s.Root.Get("handlers").Get("update").Get("permissions").Strings(), " "); got != "clusters:UpdateCluster clusters:GetCluster clusters:TagResource clusters:UntagResource" {
+	if got := strings.Join(s.Root.Get("handlers").Get("update").Get("permissions").Strings(), " "); got != "clusters:UpdateCluster clusters:GetCluster clusters:TagResource clusters:UntagResource clusters:ListTagsForResource" {
 		t.Errorf("permissions: %s", got)
 	}
 	if text := s.Root.Get("description").Str(); text != "Makes a cluster. It takes a while." {

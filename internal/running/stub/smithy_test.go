@@ -254,7 +254,8 @@ func TestRestXML(t *testing.T) {
 		{"GET /clusters/$1", 200, "<names><member>a</member></names></ClusterData>", ""},
 		{"GET /clusters/x", 404, "<Code>Missing</Code><Message>Cluster x does not exist</Message>", ""},
 		{"POST /clusters <a><b></a>", 400, "the body is not XML", xml},
-		{"POST /clusters <a><nam>x</nam></a>", 400, "nam: unknown member: did you mean &#34;name&#34;?", xml},
+		{"POST /clusters <a><name>x</name></a>", 400, "the body is the element &#34;a&#34;, not &#34;CreateClusterInput&#34;", xml},
+		{"POST /clusters <CreateClusterInput><nam>x</nam></CreateClusterInput>", 400, "nam: unknown member: did you mean &#34;name&#34;?", xml},
 		{"POST /clusters <!DOCTYPE a [<!ENTITY e \"x\">]><a><name>&e;</name></a>", 400, "the body is not XML", xml},
 		{"DELETE /clusters/$1", 200, "", ""},
 	})

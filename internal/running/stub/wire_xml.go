@@ -233,6 +233,9 @@ func (restXML) read(s *Stub, c *call, body []byte) *fault {
 	if problem != nil {
 		return problem
 	}
+	if want := rootName(c.op.Body); tree.name != want {
+		return faultf(invalid, "the body is the element %q, not %q", cut(tree.name), want)
+	}
 	c.body = d.tree(c.op.Body, tree, xmlDialect, c.op.BodyMember)
 	return d.problems.fault()
 }
@@ -252,9 +255,12 @@ func (restXML) answer(s *Stub, c *call, out *reply) (int, http.Header, []byte) {
 	}
 	header.Set("Content-Type", "application/xml")
 	w := &xmlWriter{}
-	w.value(cmp.Or(shape.XMLName, shape.Name), shape, out.output, s.api.XMLNS)
+	w.value(rootName(shape), shape, out.output, s.api.XMLNS)
 	return status, header, w.Bytes()
 }
+
+// rootName is the element of a body.
+func rootName(shape *api.Shape) string { return cmp.Or(shape.XMLName, shape.Name) }
 
 func (restXML) fail(s *Stub, c *call, f *fault) (int, http.Header, []byte) {
 	return s.xmlFail(c, f, s.api.BareXML)
