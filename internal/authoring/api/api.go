@@ -240,9 +240,20 @@ type Resource struct {
 	Identifiers []string
 
 	Create, Read, Delete *Operation
+	Among                string       // the member of the response of Read, perhaps also of Create, with several resources; "" if it returns one
 	Update               []*Operation // in the order of preference; the others change parts
 	List                 *Operation   // may be nil
 	Tags                 []*Operation // that change and list the tags of resources of the service
+}
+
+// Returned is the shape of the resource in the response of one of its operations, nil without one. If the response has
+// several resources, it is that of one of them, and among is the member that has them.
+func (r *Resource) Returned(op *Operation) (shape *Shape, among *Member) {
+	m := op.Output.Member(r.Among)
+	if r.Among == "" || m == nil || m.Shape.Kind != List || m.Shape.Item.Kind != Structure {
+		return op.Output, nil
+	}
+	return m.Shape.Item, m
 }
 
 // Steps are the operations of the resource, in the order of the lifecycle.

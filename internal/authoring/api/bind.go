@@ -224,7 +224,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision) {
+			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
 				add(p, u.Member, u.Member.Required || p.Revision)
 			}
 		}
@@ -262,6 +262,9 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	if p := b.params[norm(m.Name)]; p != nil {
 		return p
 	}
+	if action == "read" && m.Shape.Kind == List && b.Resource.Among != "" && m.Selects(singular(m.Name)) {
+		return b.params[norm(singular(m.Name))] // the only item
+	}
 	if m.Required && action != "update" {
 		if p := b.exact(m.Name); p != nil && p.Identifier {
 			return p
@@ -275,12 +278,16 @@ func (b *binder) receive(out *Call, op *Operation, action string) {
 	if action == "create" {
 		action = "created"
 	}
+	output, among := b.Resource.Returned(op)
+	if among != nil {
+		out.Items = b.within([]string{among.Wire}, among)
+	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			if u.Action != action || u.Operation != op || op.Output == nil || u.Member.In != InBody {
+			if u.Action != action || u.Operation != op || output == nil || u.Member.In != InBody {
 				continue
 			}
-			at := b.inside(op.Output, b.Envelopes[op.Name+" response"], u.Member)
+			at := b.inside(output, b.Envelopes[op.Name+" response"], u.Member)
 			out.Receive = append(out.Receive, Bound{Property: p.Name, Spot: Spot{In: "body", At: at}, Shape: b.ofProperty(p, u.Member, "body")})
 			break
 		}

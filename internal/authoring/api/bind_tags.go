@@ -43,9 +43,9 @@ func (b *binder) tagCalls() *BoundTags {
 	out := &BoundTags{Property: p.Name, Form: form}
 	for _, op := range b.Resource.Tags {
 		switch {
-		case strings.HasPrefix(op.Name, "Untag"):
+		case slices.Contains(tagVerbs[1], op.Name):
 			out.Untag = b.tagCall(op)
-		case strings.HasPrefix(op.Name, "Tag"):
+		case slices.Contains(tagVerbs[0], op.Name):
 			out.Tag = b.tagCall(op)
 		case p.in("read") == nil:
 			out.List = b.tagCall(op)

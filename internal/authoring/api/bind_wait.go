@@ -74,6 +74,9 @@ func (b *binder) wait() *Wait {
 // waiter adds what a waiter says about values of the status.
 func (b *binder) waiter(out *Wait, w Waiter, add func(*[]string, string)) {
 	path := b.out.Read.statusPath(out.Property)
+	if b.Resource.Among != "" {
+		path = b.Resource.Among + "[]." + path
+	}
 	for _, a := range w.Acceptors {
 		if a.Path == "" || a.Expected == "" || !strings.EqualFold(a.Path, path) {
 			continue

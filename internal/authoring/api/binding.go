@@ -56,7 +56,7 @@ type Call struct {
 	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
 	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed
-	Items       []string `json:"items,omitempty"`   // of a list: the path of the items in the body; empty if the body is the list; in XML the last name is the element of each
+	Items       []string `json:"items,omitempty"`   // of a list, and of calls that return several: the path of the items in the body; empty if the body is the list; in XML the last name is the element of each
 	Page        *Page    `json:"page,omitempty"`
 
 	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
@@ -95,7 +95,7 @@ type Bound struct {
 
 // A BoundShape is how a value is written on the wire.
 type BoundShape struct {
-	Kind   string      `json:"kind"`             // string, integer, number, boolean, timestamp, blob, list, map, object or any
+	Kind   string      `json:"kind"`             // string, integer, number, boolean, timestamp, blob, list, map, object or any; a value that is no list is the only item of one
 	Text   bool        `json:"text,omitempty"`   // the property is a string, the value a number
 	Format string      `json:"format,omitempty"` // of timestamps: date-time, epoch-seconds or http-date; properties always have date-time
 	Item   *BoundShape `json:"item,omitempty"`   // of lists and maps

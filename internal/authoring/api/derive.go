@@ -117,8 +117,8 @@ type deriver struct {
 	params   map[string]*Property // by the normalised names of the identifiers of the operations
 	ignored  map[string]bool      // normalised names of members that were left out
 	siblings map[string]bool      // normalised names of the members of the request or response that is being read
+	parts    map[string]bool      // normalised names of members of the items of lists in the read
 	reshaped map[*Property]bool   // that read returns in another form
-	readAll  map[string]bool      // normalised names of members at most two levels deep in the read
 }
 
 func (d *deriver) fail(id string, at diag.Range, message, hint string) {
@@ -153,7 +153,12 @@ func (d *deriver) applyOperations() {
 		case "create":
 			d.Resource.Create = first
 		case "read":
-			d.Resource.Read = first
+			d.Resource.Read, d.Resource.Among = first, ""
+			if first != nil && d.Resource.Delete != nil && d.API.Format == "smithy" && strings.HasSuffix(first.Name, "s") {
+				if among, ids := selects(first, d.Resource.Delete); among != "" {
+					d.Resource.Among, d.Resource.Identifiers = among, ids
+				}
+			}
 		case "update":
 			d.Resource.Update = ops
 		case "delete":
@@ -175,25 +180,26 @@ func (d *deriver) collect() {
 	for _, op := range r.Update {
 		d.addInput("update", op)
 	}
-	read := d.members(r.Read.Output, r.Read, "read", " response")
-	d.readAll = map[string]bool{}
+	returned, _ := r.Returned(r.Read)
+	read := d.members(returned, r.Read, "read", " response")
 	d.beside(read)
 	for _, m := range read {
-		d.readAll[norm(m.Name)] = true
-		nested := m.Shape
-		if nested.Kind == List {
-			nested = nested.Item
-		}
-		for _, inner := range nested.Members {
-			d.readAll[norm(inner.Name)] = true
-		}
 		if p := d.find(m.Name); p != nil && !p.Tags && !alike(p.Uses[0].Member.Shape, m.Shape) {
 			d.reshaped[p] = true
 			continue
 		}
 		d.add("read", r.Read, m)
 	}
-	if created := r.Create.Output; created != nil {
+	d.addNested(read)
+	d.parts = map[string]bool{}
+	for _, m := range read {
+		if m.Shape.Kind == List {
+			for _, inner := range m.Shape.Item.Members {
+				d.parts[norm(inner.Name)] = true
+			}
+		}
+	}
+	if created, _ := r.Returned(r.Create); created != nil {
 		members := d.members(created, r.Create, "create", " response")
 		d.beside(members)
 		for _, m := range members {
@@ -204,11 +210,31 @@ func (d *deriver) collect() {
 	}
 }
 
-// alike reports whether two shapes are of a kind: values, lists, maps or structures.
+// addNested adds members of structures in the response of read to properties that it does not have beside them.
+func (d *deriver) addNested(read []*Member) {
+	for _, p := range d.Properties {
+		if p.in("read") != nil || d.reshaped[p] {
+			continue
+		}
+		for _, around := range read {
+			if around.Shape.Kind != Structure || strings.HasPrefix(norm(around.Name), "pending") { // not what it is, but what it will be
+				continue
+			}
+			for _, m := range around.Shape.Members {
+				if norm(m.Name) == norm(p.Uses[0].Member.Name) && alike(p.Uses[0].Member.Shape, m.Shape) && p.in("read") == nil {
+					p.Uses = append(p.Uses, Use{"read", d.Resource.Read, m})
+					d.note(p.Name, "readable", "%s returns it in %s", d.Resource.Read.Name, around.Name)
+				}
+			}
+		}
+	}
+}
+
+// alike reports whether two shapes are of a kind: texts or numbers, booleans, lists, maps or structures.
 func alike(a, b *Shape) bool {
 	kind := func(s *Shape) Kind {
 		switch s.Kind {
-		case Boolean, Integer, Number, String, Blob, Timestamp:
+		case Integer, Number, String, Blob, Timestamp:
 			return String
 		case Union:
 			return Structure
@@ -251,7 +277,8 @@ func (d *deriver) members(s *Shape, op *Operation, action, side string) []*Membe
 		return out
 	}
 	for _, m := range s.Members {
-		meta := slices.Contains([]string{"etag", "requestid", "responsemetadata", "nexttoken", "ifmatch"}, norm(m.Name))
+		meta := slices.Contains([]string{"etag", "requestid", "responsemetadata", "nexttoken", "ifmatch"}, norm(m.Name)) ||
+			op.Paging != nil && (m.Name == op.Paging.Out || slices.Contains([]string{"istruncated", "hasmore"}, norm(m.Name)))
 		if m.Name != d.Envelopes[op.Name+side] && !meta && inner.Member(m.Name) == nil {
 			out = append(slices.Clip(out), m)
 		}
@@ -398,7 +425,7 @@ func (d *deriver) leaveOutUpdates() {
 		return
 	}
 	only := func(p *Property) bool {
-		return p.settings == nil && !p.Identifier && !p.Tags && (d.API.Format == "openapi" || d.readAll[norm(p.Uses[0].Member.Name)]) && !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Action != "update" })
+		return p.settings == nil && !p.Identifier && !p.Tags && (d.API.Format == "openapi" || d.parts[norm(p.Uses[0].Member.Name)]) && !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Action != "update" })
 	}
 	sets := func(p *Property, op *Operation, required bool) bool {
 		return slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Operation == op && (u.Member.Required || !required) })
@@ -443,9 +470,12 @@ func (d *deriver) decide(p *Property) {
 	case create == nil && read != nil && revision(p):
 		p.ReadOnly, p.Revision = true, true
 		d.note(p.Name, "readOnly", "the service changes it; %s sends the one that was read", p.Uses[0].Operation.Name)
-		return
 	case create == nil:
 		d.note(p.Name, "updatable", "only updates set it: %s", p.Uses[0].Operation.Name)
+	}
+	if p.ReadOnly {
+		d.override(p)
+		return
 	}
 	d.decideWriteOnly(p, read, set, tagged)
 	switch {
@@ -486,8 +516,6 @@ func (d *deriver) decideWriteOnly(p *Property, read, set *Member, tagged bool) {
 		d.note(p.Name, "writeOnly", "%s returns it in another form", d.Resource.Read.Name)
 	case tagged:
 		d.note(p.Name, "readable", "operations of the service list the tags")
-	case d.readAll[norm(set.Name)]:
-		d.note(p.Name, "readable", "%s returns a member of that name in another", d.Resource.Read.Name)
 	default:
 		p.WriteOnly = true
 		d.note(p.Name, "writeOnly", "%s does not return it", d.Resource.Read.Name)

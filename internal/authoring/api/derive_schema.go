@@ -54,6 +54,12 @@ func (d *deriver) buildSchema() {
 				paths[list.name] = append(paths[list.name], pointer)
 			}
 		}
+		if set, read := p.settable(), p.in("read"); set != nil && read != nil && !p.ReadOnly && !p.WriteOnly && !p.Tags {
+			for _, path := range unreturned(set.Shape, read.Shape, 0) {
+				paths["writeOnlyProperties"] = append(paths["writeOnlyProperties"], document.NewString("/properties/"+p.Name+path))
+				d.note(p.Name+strings.ReplaceAll(path, "/", "."), "writeOnly", "%s does not return it", d.Resource.Read.Name)
+			}
+		}
 	}
 	out := obj("typeName", document.NewString(d.TypeName), "description", document.NewString(cut(d.describe())))
 	if d.problems.HasErrors() {
@@ -79,6 +85,33 @@ func (d *deriver) buildSchema() {
 	}
 	out.Set("additionalProperties", &document.Value{Kind: document.Bool})
 	d.schema = out
+}
+
+// unreturned are the paths of members that a value has in a request and not in a response.
+func unreturned(set, read *Shape, depth int) (paths []string) {
+	if set == read || depth > 4 {
+		return nil
+	}
+	switch {
+	case (set.Kind == List || set.Kind == Map) && set.Kind == read.Kind:
+		for _, path := range unreturned(set.Item, read.Item, depth+1) {
+			paths = append(paths, "/*"+path)
+		}
+	case set.Kind == Structure && read.Kind == Structure:
+		for _, m := range set.Members {
+			name := pascal(m.Name)
+			switch other := read.Member(m.Name); {
+			case m.ReadOnly || m.Shape.Kind == Any && m.Shape.Refused != "":
+			case other == nil || other.WriteOnly:
+				paths = append(paths, "/"+name)
+			default:
+				for _, path := range unreturned(m.Shape, other.Shape, depth+1) {
+					paths = append(paths, "/"+name+path)
+				}
+			}
+		}
+	}
+	return paths
 }
 
 func (d *deriver) describe() string {
@@ -267,8 +300,10 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 		if s.Key != nil && s.Key.Pattern != "" && b.usable(s.Key.Pattern, path) {
 			pattern = s.Key.Pattern
 		}
-		return obj("type", document.NewString("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
+		out := obj("type", document.NewString("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
 			"additionalProperties", document.NewBool(false))
+		b.notEmpty(out, set)
+		return out
 	case Structure, Union:
 		return obj("$ref", document.NewString("#/definitions/"+b.define(s, hint, path, set)))
 	}
@@ -334,6 +369,13 @@ func (b *schemaBuilder) usable(pattern, path string) bool {
 	return err == nil
 }
 
+// notEmpty requires a member of an object: forms of awsQuery have no empty ones.
+func (b *schemaBuilder) notEmpty(out *document.Value, set bool) {
+	if set && b.d.API.Protocol == "awsQuery" {
+		out.Set("minProperties", &document.Value{Kind: document.Number, Text: "1"})
+	}
+}
+
 // define adds a definition for a structure and returns its name.
 func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
 	key := definitionKey{s, set}
@@ -391,6 +433,8 @@ func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
 	}
 	if len(required.Items) > 0 {
 		out.Set("required", required)
+	} else {
+		b.notEmpty(out, set)
 	}
 	if len(alternatives.Items) > 1 {
 		out.Set("oneOf", alternatives)

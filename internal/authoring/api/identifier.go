@@ -141,10 +141,11 @@ func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
 // ofCreate is a property that only the request or the response of create has, or nil.
 func (d *deriver) ofCreate(name string) *Property {
 	create := d.Resource.Create
+	created, _ := d.Resource.Returned(create)
 	for _, side := range []struct {
 		action  string
 		members []*Member
-	}{{"create", create.Members()}, {"created", d.members(create.Output, create, "create", " response")}} {
+	}{{"create", create.Members()}, {"created", d.members(created, create, "create", " response")}} {
 		for _, m := range side.members {
 			if norm(m.Name) == norm(name) && !m.Token {
 				return &Property{Name: pascal(name), Uses: []Use{{side.action, create, m}}, settings: d.settings.property(m.Name)}

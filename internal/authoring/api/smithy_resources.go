@@ -88,14 +88,16 @@ func forgottenParents(r *Resource) (out []string) {
 	return out
 }
 
+// tagVerbs are the names of operations that tag resources by their ARNs.
+var tagVerbs = [][]string{{"TagResource", "AddTagsToResource"}, {"UntagResource", "RemoveTagsFromResource"}, {"ListTagsForResource"}}
+
 // tagOperations are the operations of the service that tag resources by their ARNs, nil
 // unless they can add and remove tags.
 func (r *smithyReader) tagOperations() (out []*Operation) {
-	for _, name := range []string{"TagResource", "UntagResource", "ListTagsForResource"} {
-		for _, op := range r.api.Operations {
-			if op.Name == name {
-				out = append(out, op)
-			}
+	for _, names := range tagVerbs {
+		i := slices.IndexFunc(r.api.Operations, func(op *Operation) bool { return slices.Contains(names, op.Name) })
+		if i >= 0 {
+			out = append(out, r.api.Operations[i])
 		}
 	}
 	if len(out) < 2 {
@@ -157,7 +159,7 @@ func (r *smithyReader) byNames(free []*Operation) {
 		for _, verb := range updateVerbs {
 			for _, candidate := range free {
 				rest, ok := strings.CutPrefix(candidate.Name, verb)
-				if ok && strings.HasPrefix(rest, noun) && candidate != found.Create && (rest == noun || !r.isNoun(named, rest)) {
+				if ok && strings.HasPrefix(rest, noun) && candidate != found.Create && !r.isLonger(named, noun, rest) {
 					found.Update = append(found.Update, candidate)
 				}
 			}
@@ -171,9 +173,15 @@ func (r *smithyReader) byNames(free []*Operation) {
 	}
 }
 
-// isNoun reports whether something of that name has a lifecycle of its own.
-func (r *smithyReader) isNoun(named map[string]*Operation, noun string) bool {
-	return named["Create"+noun] != nil || named["Delete"+noun] != nil
+// isLonger reports whether a name that begins with a noun begins with a longer one, of something that has a lifecycle
+// of its own.
+func (r *smithyReader) isLonger(named map[string]*Operation, noun, name string) bool {
+	for end := len(noun) + 1; end <= len(name); end++ {
+		if named["Create"+name[:end]] != nil || named["Delete"+name[:end]] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func plurals(noun string) []string {
@@ -185,9 +193,14 @@ func plurals(noun string) []string {
 }
 
 func (r *smithyReader) addNamed(found *Resource) {
+	if found.Read == nil && found.List != nil && found.Delete != nil {
+		if among, ids := selects(found.List, found.Delete); among != "" {
+			found.Read, found.Among, found.Identifiers = found.List, among, ids
+		}
+	}
 	reason := incomplete(found)
 	if found.Read == nil && found.List != nil {
-		reason = "it is read only by " + found.List.Name + ", which returns several"
+		reason = "it is read only by " + found.List.Name + ", which returns several and takes no identifier"
 	}
 	if reason != "" {
 		if len(found.Steps()) > 1 || strings.HasPrefix(found.Create.Name, "Create") { // otherwise a verb of the service
@@ -197,7 +210,9 @@ func (r *smithyReader) addNamed(found *Resource) {
 		}
 		return
 	}
-	found.Identifiers = identifiersOf(found.Read)
+	if found.Among == "" {
+		found.Identifiers = identifiersOf(found.Read)
+	}
 	if found.Identifiers == nil {
 		r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(),
 			Reason: found.Read.Name + " has no required member that identifies one"})
@@ -207,6 +222,44 @@ func (r *smithyReader) addNamed(found *Resource) {
 	// A shape of the same name that lacks operations is complete by its names.
 	r.api.Others = slices.DeleteFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name })
 	r.api.Resources = append(r.api.Resources, found)
+}
+
+// selects finds the member of the response of a list that has the resources, and the identifiers by which a request selects
+// one: those that delete requires, or lists of them. It is "" if the list cannot select one.
+func selects(list, remove *Operation) (among string, identifiers []string) {
+	if list.Output == nil {
+		return "", nil
+	}
+	for _, m := range remove.Members() {
+		if !m.Required || m.Token {
+			continue
+		}
+		if !slices.ContainsFunc(list.Members(), func(filter *Member) bool { return filter.Selects(m.Name) }) {
+			return "", nil
+		}
+		identifiers = append(identifiers, m.Name)
+	}
+	if identifiers == nil {
+		return "", nil
+	}
+	var lists []string
+	for _, m := range list.Output.Members {
+		if m.Shape.Kind == List && m.Shape.Item.Kind == Structure {
+			if list.Paging != nil && list.Paging.Items == m.Name {
+				return m.Name, identifiers
+			}
+			lists = append(lists, m.Name)
+		}
+	}
+	if len(lists) != 1 {
+		return "", nil
+	}
+	return lists[0], identifiers
+}
+
+// Selects reports whether a member of a request is an identifier, or a list of them.
+func (m *Member) Selects(identifier string) bool {
+	return norm(m.Name) == norm(identifier) && m.Shape.Kind != List || m.Shape.Kind == List && m.Shape.Item.Kind == String && norm(singular(m.Name)) == norm(identifier)
 }
 
 // identifiersOf are the labels in the path of a read, or without any its required members.

@@ -214,7 +214,7 @@ func TestSmithyResources(t *testing.T) {
 		"Cluster by shapes [clusterId] create=CreateCluster read=GetCluster update=UpdateCluster delete=DeleteCluster list=ListClusters",
 		"User by names [userId] create=CreateUser read=GetUser update=UpdateUserEmail delete=DeleteUser",
 		"Settings: it has no operation to create or delete",
-		"Token: it is read only by ListTokens, which returns several",
+		"Token: it is read only by ListTokens, which returns several and takes no identifier",
 		"UserGroup: it has no operation to read",
 	}
 	if !slices.Equal(got, want) {

@@ -37,16 +37,22 @@ type boundAPI struct {
 type boundCall struct {
 	Name          string
 	Send, Receive []struct{ Property string }
+	Items         []string
 	Changes       []string
+}
+
+func (c *boundCall) sends(property string) bool {
+	return slices.ContainsFunc(c.Send, func(p struct{ Property string }) bool { return p.Property == property })
 }
 
 // A frameAPI is what the templates of handlers know of an API. Lists are texts of the language.
 type frameAPI struct {
 	Service                    string
 	XML, Query                 bool   // responses are XML; requests are forms of awsQuery
+	Among                      bool   // read returns several resources
 	Create, Read, Delete, List string // names of operations, List "" without one
 	Updates                    []frameUpdate
-	HasUpdate                  bool
+	HasUpdate, Later           bool // Later: an update sets properties that create does not
 
 	Find, Unique string
 	Finds        bool // something is looked up in the list
@@ -65,6 +71,7 @@ type frameUpdate struct {
 	Name, Properties string
 	Index, Number    int
 	More             bool // another update may follow
+	Later            bool // it sets properties that create does not
 }
 
 // readBinding reads the binding of a project.
@@ -81,19 +88,21 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 	f := &frameAPI{
 		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
 		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
-		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery",
+		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery", Among: len(b.Read.Items) > 0,
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)
 	}
 	for i, update := range b.Update {
+		later := slices.ContainsFunc(update.Changes, func(name string) bool { return !b.Create.sends(name) })
+		f.Later = f.Later || later
 		f.Updates = append(f.Updates, frameUpdate{
-			Name: words(update.Name), Properties: strings.Join(update.Changes, ", "), Index: i, Number: i + 1, More: i+1 < len(b.Update) || b.Tags != nil,
+			Later: later, Name: words(update.Name), Properties: strings.Join(update.Changes, ", "), Index: i, Number: i + 1, More: i+1 < len(b.Update) || b.Tags != nil,
 		})
 	}
 	if b.Tags != nil {
 		f.Tags, f.TagList = true, b.Tags.List != nil
-		f.TagOnCreate = slices.ContainsFunc(b.Create.Send, func(p struct{ Property string }) bool { return p.Property == b.Tags.Property })
+		f.TagOnCreate = b.Create.sends(b.Tags.Property)
 		f.TagLater = !f.TagOnCreate
 	}
 	if w := b.Wait; w != nil {

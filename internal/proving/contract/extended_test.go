@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/running/invoke"
 )
 
@@ -276,5 +277,19 @@ func TestServiceMutantsAreRejected(t *testing.T) {
 			}
 			t.Errorf("not rejected for %q:\n%s", clauseText(m.clause), failures(summary))
 		})
+	}
+}
+
+// TestWriteOnlyTags: what reads never return cannot be compared.
+func TestWriteOnlyTags(t *testing.T) {
+	s, problems := schema.Load("a.json", []byte(`{"typeName": "Acme::Shop::Thing", "description": "d", "properties": {"Id": {"type": "string"}, "Tags": {"type": "object"}},
+		"primaryIdentifier": ["/properties/Id"], "writeOnlyProperties": ["/properties/Tags"], "additionalProperties": false, "tagging": {"taggable": true, "tagProperty": "/properties/Tags"}, "handlers": {"update": {"permissions": []}}}`), schema.Config{Kind: schema.Resource})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	for _, skip := range []func(*schema.Schema) string{skipUnlessTagged, skipUnlessTagsChange} {
+		if got := skip(s); got != "The tags are write-only. Skipping test." {
+			t.Error(got)
+		}
 	}
 }

@@ -47,6 +47,10 @@ func (s *Stub) fillStructure(r *resource, shape *api.Shape, i *item, depth int) 
 		if m.WriteOnly || m.Shape.Format == "password" || r.secret[plain(m.Name)] {
 			continue
 		}
+		if m.Name == r.Among && depth == 0 && m.Shape.Kind == api.List {
+			out[m.Name] = []any{s.fill(r, m.Shape.Item, i, depth+1)}
+			continue
+		}
 		if v, ok := s.known(r, m, i); ok {
 			if v = s.project(m.Shape, v, s.wish(r, i, m.Name), 0); v != nil || m.Shape.Nullable {
 				out[m.Name] = v
@@ -228,8 +232,8 @@ func (s *Stub) made(r *resource, m *api.Member, i *item) (any, bool) {
 
 // settle makes what the service decides on when a resource is created, so that it stays.
 func (s *Stub) settle(r *resource, i *item) {
-	for _, op := range []*api.Operation{r.Read, r.Create} {
-		s.eachMember(r, op.Output, 0, func(m *api.Member) {
+	for _, output := range s.responses(r) {
+		s.eachMember(r, output, 0, func(m *api.Member) {
 			if m.Shape.Kind == api.Timestamp || m.WriteOnly || r.secret[plain(m.Name)] {
 				return
 			}

@@ -18,7 +18,7 @@ type lifecycle struct {
 func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 	var found *api.Member
 	names := []string{"status", "state", "lifecyclestate", "provisioningstate", "phase"}
-	s.eachMember(r, r.Read.Output, 0, func(m *api.Member) {
+	s.eachMember(r, s.responses(r)[0], 0, func(m *api.Member) {
 		if m.Shape.Kind != api.String || r.settable[plain(m.Name)] {
 			return
 		}

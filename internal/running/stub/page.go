@@ -43,14 +43,18 @@ func (s *Stub) list(c *call) (*reply, *fault) {
 		return out, nil
 	}
 	p := &page{stub: s, call: c, size: s.config.PageSize}
+	chosen := s.chosen(c, r)
 	for _, i := range s.sorted(r) {
-		within := len(i.Key) > len(parents)
+		within := len(i.Key) > len(parents) && (chosen == nil || slices.Contains(chosen, i.Key[len(i.Key)-1]))
 		for n, parent := range parents {
 			within = within && (parent == "" || i.Key[n] == parent)
 		}
 		if within && s.sees(i) {
 			p.items = append(p.items, i)
 		}
+	}
+	if chosen != nil && len(p.items) == 0 && declared(c.op, missing) != nil {
+		return nil, faultf(missing, "%s %s does not exist", r.Name, cut(chosen[0]))
 	}
 	if problem := p.split(); problem != nil {
 		return nil, problem
@@ -59,10 +63,37 @@ func (s *Stub) list(c *call) (*reply, *fault) {
 	if c.op.Output != nil {
 		out.output = p.fill(c.op.Output, nil, 0)
 	}
+	for _, i := range p.items {
+		if chosen != nil {
+			s.advance(i)
+		}
+	}
 	if address := p.nextURL(); address != "" && s.api.Format == "openapi" {
 		out.headers["Link"] = "<" + address + `>; rel="next"`
 	}
 	return out, s.save()
+}
+
+// chosen are the identifiers that a request selects from a list by which resources are read, nil for all.
+func (s *Stub) chosen(c *call, r *resource) (own []string) {
+	if c.op != r.Read {
+		return nil
+	}
+	for _, m := range c.op.Members() {
+		if !m.Selects(r.ids[len(r.ids)-1]) {
+			continue
+		}
+		switch v, _ := c.get(m.Name); v := v.(type) {
+		case nil:
+		case []any:
+			for _, one := range v {
+				own = append(own, textOf(one))
+			}
+		default:
+			own = append(own, textOf(v))
+		}
+	}
+	return own
 }
 
 // listParents are the identifiers of what a list is of; "" for any.

@@ -39,7 +39,7 @@ type resource struct {
 	parent   *resource // nil if it is in nothing that the description has
 	settable map[string]bool
 	secret   map[string]bool   // plain names of members that no response has
-	places   map[string]string // plain names that updates set, to the structure that has them
+	places   map[string]string // plain names that requests set, to the structure that has them
 	status   *lifecycle        // nil if it has no states
 	own      *api.Member       // of a response: the identifier; nil if there is none
 }
@@ -81,8 +81,12 @@ func (s *Stub) assign() error {
 	for _, pass := range []string{"create", "read", "delete", "list", "update"} {
 		for _, r := range s.resources {
 			for _, step := range r.Steps() {
+				does := action(step.Action)
+				if does == read && r.Among != "" {
+					does = list
+				}
 				if _, taken := s.roles[step.Operation]; step.Action == pass && !taken {
-					s.roles[step.Operation] = role{action: action(step.Action), resource: r}
+					s.roles[step.Operation] = role{action: does, resource: r}
 				}
 			}
 		}
@@ -156,9 +160,9 @@ func shapeOf(path string) string {
 // guess says what an operation does that the description binds to no resource.
 func (s *Stub) guess(op *api.Operation) role {
 	switch op.Name {
-	case "TagResource":
+	case "TagResource", "AddTagsToResource":
 		return role{action: tag}
-	case "UntagResource":
+	case "UntagResource", "RemoveTagsFromResource":
 		return role{action: untag}
 	case "ListTagsForResource":
 		return role{action: tags}
@@ -223,8 +227,8 @@ func (s *Stub) study(r *resource) {
 			}
 		}
 	}
-	for _, op := range []*api.Operation{r.Read, r.Create} {
-		s.eachMember(r, op.Output, 0, func(m *api.Member) {
+	for _, output := range s.responses(r) {
+		s.eachMember(r, output, 0, func(m *api.Member) {
 			if m.WriteOnly || m.Shape.Format == "password" {
 				r.secret[plain(m.Name)] = true
 			}
@@ -235,23 +239,32 @@ func (s *Stub) study(r *resource) {
 	r.status = s.lifecycleOf(r)
 }
 
-// findPlaces finds what an update sets by its name and read returns inside of a structure.
+// responses are what read and create return of a resource.
+func (s *Stub) responses(r *resource) []*api.Shape {
+	read, _ := r.Returned(r.Read)
+	created, _ := r.Returned(r.Create)
+	return []*api.Shape{read, created}
+}
+
+// findPlaces finds what requests set by its name and read returns inside of a structure.
 func (s *Stub) findPlaces(r *resource) {
 	r.places = map[string]string{}
 	top := map[string]bool{}
 	var inside []*api.Member
-	s.eachMember(r, r.Read.Output, 0, func(m *api.Member) {
+	s.eachMember(r, s.responses(r)[0], 0, func(m *api.Member) {
 		top[plain(m.Name)] = true
-		if m.Shape.Kind == api.Structure {
+		if m.Shape.Kind == api.Structure && !strings.HasPrefix(plain(m.Name), "pending") {
 			inside = append(inside, m)
 		}
 	})
-	for _, op := range r.Update {
+	for _, op := range append([]*api.Operation{r.Create}, r.Update...) {
 		for _, m := range s.settableOf(r, op) {
 			for _, outer := range inside {
-				if !top[plain(m.Name)] && outer.Shape.Member(m.Name) != nil {
-					r.places[plain(m.Name)] = plain(outer.Name)
+				known := slices.ContainsFunc(variants(r.Name, m.Name), func(name string) bool { return top[name] })
+				if outer.Shape.Member(m.Name) == nil || known || op == r.Create && r.settable[plain(outer.Name)] || r.places[plain(m.Name)] != "" {
+					continue
 				}
+				r.places[plain(m.Name)] = plain(outer.Name)
 			}
 		}
 	}
@@ -308,6 +321,9 @@ func (s *Stub) eachMember(r *resource, shape *api.Shape, depth int, visit func(*
 
 // isEnvelope reports whether a member of a response contains the resource.
 func (s *Stub) isEnvelope(r *resource, shape *api.Shape, m *api.Member) bool {
+	if body := r.Create.Body; r.Create.BodyMember != "" && m.Shape.Name == body.Name {
+		return true // all that create takes
+	}
 	if r.settable[plain(m.Name)] {
 		return false
 	}
@@ -331,8 +347,8 @@ func (s *Stub) isEnvelope(r *resource, shape *api.Shape, m *api.Member) bool {
 // ownIdentifier is the member of the responses that is the last identifier of a resource.
 func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	var members []*api.Member
-	for _, op := range []*api.Operation{r.Create, r.Read} {
-		s.eachMember(r, op.Output, 0, func(m *api.Member) { members = append(members, m) })
+	for _, output := range s.responses(r) {
+		s.eachMember(r, output, 0, func(m *api.Member) { members = append(members, m) })
 	}
 	members = slices.DeleteFunc(members, func(m *api.Member) bool {
 		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer

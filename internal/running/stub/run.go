@@ -311,10 +311,13 @@ func (s *Stub) setProp(r *resource, i *item, name string, v any) {
 		}
 	}
 	if place := r.places[plain(name)]; place != "" {
-		if inside, isObject := i.Props[place].(map[string]any); isObject {
-			inside[name] = v
-			return
+		inside, isObject := i.Props[place].(map[string]any)
+		if !isObject {
+			inside = map[string]any{}
+			i.Props[place] = inside
 		}
+		inside[name] = v
+		return
 	}
 	i.set(r.Name, name, v)
 }

@@ -8,7 +8,9 @@ import (
 )
 
 // hasTags reports whether the service has operations for tags.
-func (s *Stub) hasTags() bool { return s.operation("TagResource") != nil }
+func (s *Stub) hasTags() bool {
+	return s.operation("TagResource") != nil || s.operation("AddTagsToResource") != nil
+}
 
 // tagsOf reads tags, which are a map or a list of keys and values.
 func tagsOf(v any) (map[string]string, bool) {
