@@ -57,6 +57,7 @@ type Operation struct {
 	Name         string // unique in the API: "CreateCluster", or "POST /clusters" without an ID
 	Doc          string
 	Method, Path string // of HTTP; the path has labels such as "{id}" and, greedy, "{path+}"
+	Host         string // what comes before the host of the endpoint, with labels
 	At           diag.Range
 
 	Params      []*Member // in the path, the query and headers

@@ -121,7 +121,7 @@ func (b *binder) auth() {
 
 // call binds one operation.
 func (b *binder) call(op *Operation, action string) *Call {
-	out := &Call{Name: op.Name, Method: op.Method, Path: op.Path, Accept: op.OutType, Errors: b.errors(op, action)}
+	out := &Call{Name: op.Name, Method: op.Method, Path: op.Path, Host: op.Host, Accept: op.OutType, Errors: b.errors(op, action)}
 	if op.Body != nil {
 		out.ContentType = op.ContentType
 	}
@@ -200,7 +200,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
+		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
 		if !required && strings.HasPrefix(op.ContentType, "application/merge-patch+json") {
 			bound.Reset = json.RawMessage("null") // which removes a member, whereas {} changes nothing
 		}
@@ -208,6 +208,16 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 	}
 	for _, m := range op.Members() {
 		if p := b.identified(op, m, action); p != nil {
+			add(p, m, true)
+		}
+	}
+	for _, m := range op.Members() {
+		if strings.Contains(op.Host, "{"+m.Name+"}") {
+			if p := b.exact(m.Name); p != nil {
+				out.Send = append(out.Send, Bound{Property: p.Name, Spot: Spot{In: "host", At: []string{m.Name}}, Shape: &BoundShape{Kind: "string"}, Required: true})
+			}
+		}
+		if p := b.exact(revisionName(m)); p != nil && p.Revision && action == "delete" {
 			add(p, m, true)
 		}
 	}
@@ -284,7 +294,14 @@ func (b *binder) receive(out *Call, op *Operation, action string) {
 	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			if u.Action != action || u.Operation != op || output == nil || u.Member.In != InBody {
+			if u.Action != action || u.Operation != op {
+				continue
+			}
+			if u.Member.In == InHeader && p.Revision {
+				out.Receive = append(out.Receive, Bound{Property: p.Name, Spot: Spot{In: "header", At: []string{u.Member.Wire}}, Shape: b.ofProperty(p, u.Member, "header")})
+				break
+			}
+			if output == nil || u.Member.In != InBody {
 				continue
 			}
 			at := b.inside(output, b.Envelopes[op.Name+" response"], u.Member)

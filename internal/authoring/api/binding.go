@@ -46,13 +46,14 @@ type Call struct {
 	Name        string   `json:"name"` // "CreateOrder" or "POST /orders"
 	Method      string   `json:"method"`
 	Path        string   `json:"path"`             // with labels: {id}, or greedy {path+}
+	Host        string   `json:"host,omitempty"`   // what comes before the host of the endpoint, with labels, unless the endpoint is that of the configuration
 	Target      string   `json:"target,omitempty"` // of awsJson: X-Amz-Target
 	ContentType string   `json:"contentType,omitempty"`
 	Accept      string   `json:"accept,omitempty"`
 	Root        string   `json:"root,omitempty"`   // of restXml: the element that is the body of the request
 	Result      string   `json:"result,omitempty"` // of awsQuery: the element within the response that paths start from
 	Send        []Bound  `json:"send,omitempty"`
-	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response; of a list from each item
+	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response, of a list from each item, and from headers
 	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
 	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed
@@ -77,9 +78,9 @@ func (b *Binding) Unremovable() (names []string) {
 	return names
 }
 
-// A Spot is a place in a request.
+// A Spot is a place in a request or, of what is received, in a response.
 type Spot struct {
-	In string   `json:"in"` // path, query, header or body
+	In string   `json:"in"` // path, query, header or body; host for a label of Call.Host
 	At []string `json:"at"` // a name; in the body a path, empty for the whole body
 }
 
@@ -89,6 +90,7 @@ type Bound struct {
 	Spot
 	Shape    *BoundShape     `json:"shape"`
 	Required bool            `json:"required,omitempty"`
+	Live     bool            `json:"live,omitempty"`   // of an update or delete: the value is the one that was read
 	Secret   bool            `json:"secret,omitempty"` // messages of the service that repeat it are not passed on as they are
 	Reset    json.RawMessage `json:"reset,omitempty"`  // what an update sends for a property that was removed
 }

@@ -191,6 +191,7 @@ func (d *deriver) collect() {
 		d.add("read", r.Read, m)
 	}
 	d.addNested(read)
+	d.addETag()
 	d.parts = map[string]bool{}
 	for _, m := range read {
 		if m.Shape.Kind == List {
@@ -208,6 +209,36 @@ func (d *deriver) collect() {
 			}
 		}
 	}
+}
+
+// revisionName is the name of the property for a member of a request, which for If-Match is that of a header of responses.
+func revisionName(m *Member) string {
+	if norm(m.Name) == "ifmatch" {
+		return "ETag"
+	}
+	return m.Name
+}
+
+// addETag adds the header ETag of a read if an update or delete takes it as If-Match.
+func (d *deriver) addETag() {
+	i := slices.IndexFunc(d.Resource.Read.OutHeaders, func(m *Member) bool { return norm(m.Name) == "etag" })
+	if i < 0 {
+		return
+	}
+	var uses []Use
+	for _, step := range d.Resource.Steps() {
+		for _, m := range step.Operation.Params {
+			if norm(m.Name) == "ifmatch" && (step.Action == "update" || step.Action == "delete") && (m.Required || d.API.Format == "smithy") {
+				uses = append(uses, Use{step.Action, step.Operation, m})
+			}
+		}
+	}
+	if uses == nil || d.find("ETag") != nil {
+		return
+	}
+	read := *d.Resource.Read.OutHeaders[i]
+	p := &Property{Name: "ETag", Revision: true, Uses: append([]Use{{"read", d.Resource.Read, &read}}, uses...), settings: d.settings.property("ETag")}
+	d.Properties = append(d.Properties, p)
 }
 
 // addNested adds members of structures in the response of read to properties that it does not have beside them.
@@ -324,7 +355,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 	for _, m := range op.Params {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
-		case m.Token || d.pages(op, m):
+		case m.Token || d.pages(op, m) || norm(m.Name) == "ifmatch":
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
 		case d.API.Format == "openapi":

@@ -143,6 +143,9 @@ func (r *smithyReader) readOperation(s *smithy.Shape) {
 			op.Status = append(op.Status, number(code))
 		}
 	}
+	if t := s.Trait("smithy.api#endpoint"); t != nil {
+		op.Host = t.Value.Get("hostPrefix").Str()
+	}
 	if op.Status == nil {
 		op.Status = []int{200}
 	}

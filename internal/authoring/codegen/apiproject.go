@@ -36,13 +36,19 @@ type boundAPI struct {
 
 type boundCall struct {
 	Name          string
-	Send, Receive []struct{ Property string }
+	Host          string
+	Send, Receive []boundEntry
 	Items         []string
 	Changes       []string
 }
 
+type boundEntry struct {
+	Property, In string
+	Live         bool
+}
+
 func (c *boundCall) sends(property string) bool {
-	return slices.ContainsFunc(c.Send, func(p struct{ Property string }) bool { return p.Property == property })
+	return slices.ContainsFunc(c.Send, func(e boundEntry) bool { return e.Property == property })
 }
 
 // A frameAPI is what the templates of handlers know of an API. Lists are texts of the language.
@@ -50,6 +56,9 @@ type frameAPI struct {
 	Service                    string
 	XML, Query                 bool   // responses are XML; requests are forms of awsQuery
 	Among                      bool   // read returns several resources
+	ETag                       bool   // read returns a property in a header
+	DeleteLive                 bool   // delete sends values that were read
+	Host                       bool   // operations have hosts of their own
 	Create, Read, Delete, List string // names of operations, List "" without one
 	Updates                    []frameUpdate
 	HasUpdate, Later           bool // Later: an update sets properties that create does not
@@ -89,6 +98,9 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
 		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
 		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery", Among: len(b.Read.Items) > 0,
+		ETag:       slices.ContainsFunc(b.Read.Receive, func(e boundEntry) bool { return e.In == "header" }),
+		DeleteLive: slices.ContainsFunc(b.Delete.Send, func(e boundEntry) bool { return e.Live }),
+		Host:       b.Create.Host+b.Read.Host+b.Delete.Host != "",
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)

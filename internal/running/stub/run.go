@@ -368,6 +368,9 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 		}
 		return nil, faultf(missing, "%s %s does not exist", r.Name, cut(own))
 	}
+	if want, set := c.get("IfMatch"); set && c.op.Param(api.InHeader, "IfMatch") != nil && textOf(want) != i.etag() {
+		return nil, faultf(conflict, "If-Match is not the ETag of %s %s", r.Name, cut(own))
+	}
 	switch {
 	case reading:
 		out := s.answer(c, i, 0)
@@ -431,6 +434,7 @@ func (s *Stub) change(c *call, i *item) {
 		s.setProp(r, i, name, v)
 	}
 	s.setIdentifiers(r, i)
+	i.Version++
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())
@@ -496,6 +500,7 @@ func (s *Stub) patchItem(c *call, i *item) *fault {
 	}
 	i.Props = props
 	s.setIdentifiers(r, i)
+	i.Version++
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())

@@ -38,6 +38,7 @@ type item struct {
 	Created  time.Time         `json:"created"`
 	Changed  time.Time         `json:"changed"`
 	Hidden   int               `json:"hidden,omitempty"`  // reads that do not see it
+	Version  int               `json:"version,omitempty"` // of changes; it is the ETag
 	Pending  int               `json:"pending,omitempty"` // reads until it has its final state
 	Phase    action            `json:"phase,omitempty"`   // what it is pending after
 }
@@ -100,6 +101,9 @@ func (s *Stub) sorted(r *resource) []*item {
 	slices.SortFunc(out, func(a, b *item) int { return cmp.Compare(a.Serial, b.Serial) })
 	return out
 }
+
+// etag is the value of the header ETag.
+func (i *item) etag() string { return fmt.Sprintf("\"%d-%d\"", i.Serial, i.Version) }
 
 // lookup finds an item by its identifiers, or by another value that identifies it, such as
 // its ARN.

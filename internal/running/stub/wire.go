@@ -128,6 +128,9 @@ func (s *Stub) headersOf(c *call, out *reply) (int, http.Header) {
 	}
 	for _, m := range c.op.OutHeaders {
 		v, ok := out.members[m.Name]
+		if !ok && out.item != nil && plain(m.Name) == "etag" {
+			v, ok = out.item.etag(), true
+		}
 		if !ok && out.item != nil && c.role.resource != nil {
 			v, ok = s.known(c.role.resource, m, out.item)
 			if !ok && m.Required {
