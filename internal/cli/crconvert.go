@@ -25,8 +25,8 @@ import (
 
 // convertOptions are the options of cfn cr convert.
 type convertOptions struct {
-	typeName, resource, handler, read string
-	force                             bool
+	typeName, resource, handler, read, tags string
+	force                                   bool
 }
 
 func newCustomConvert(c *app) *cobra.Command {
@@ -66,6 +66,7 @@ function(event, context), in Go a function of package main that lambda.Start tak
 	flags.StringVar(&opts.resource, "resource", "", "the type or a logical ID of the custom resource, as `NAME`")
 	flags.StringVar(&opts.handler, "handler", "", "the code of the custom resource, as `HANDLER`")
 	flags.StringVar(&opts.read, "read", "", "the `FUNCTION` of the code that reads a resource")
+	flags.StringVar(&opts.tags, "tags", "", "the build `TAGS` of a program in Go, with commas between them")
 	flags.BoolVarP(&opts.force, "force", "f", false, "overwrite the files of the project")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -95,6 +96,9 @@ func (c *app) customConvert(ctx context.Context, opts *convertOptions, args []st
 	if err != nil {
 		return err
 	}
+	if opts.tags != "" && code.Language != "go" {
+		return usagef("option --tags: the code is not in Go")
+	}
 	derived, err := customtype.Derive(resource, opts.typeName, code.Read != "")
 	if err != nil {
 		return err
@@ -104,7 +108,7 @@ func (c *app) customConvert(ctx context.Context, opts *convertOptions, args []st
 	}
 	config := project.InitConfig{
 		Kind: schema.Resource, TypeName: opts.typeName, Language: project.Newest(code.Language), Version: c.Version, Schema: derived.JSON(), Overwrite: opts.force,
-		ImportPath: "example.com/" + schema.Hyphenated(opts.typeName), CustomProgram: code.Program,
+		ImportPath: "example.com/" + schema.Hyphenated(opts.typeName), CustomProgram: code.Program, CustomTags: code.Tags,
 		Adapt: func(files []codegen.File) ([]codegen.File, error) { return derived.Adapt(code, files) },
 	}
 	written, err := c.writeProject(ctx, config)
@@ -322,11 +326,15 @@ func (c *app) goCode(opts *convertOptions, dir, what string, within ...string) (
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	program = filepath.ToSlash(program)
-	code, err := readCode(root, what, func(files fs.FS) ([]string, error) { return customtype.GoFiles(files, program, maxCodeFiles) }, nil)
+	if opts.tags != "" && !buildTags.MatchString(opts.tags) {
+		return nil, usagef("option --tags: %q is not a list of build tags, such as one,two", opts.tags)
+	}
+	tags := strings.Split("lambda.norpc,"+opts.tags, ",")
+	code, err := readCode(root, what, func(files fs.FS) ([]string, error) { return customtype.GoFiles(files, program, tags, maxCodeFiles) }, nil)
 	if err != nil {
 		return nil, err
 	}
-	code.Language, code.Program = "go", program
+	code.Language, code.Program, code.Tags = "go", program, opts.tags
 	if opts.read != "" && !readFunction.MatchString(opts.read) {
 		return nil, usagef("option --read: %q is not the name of a function", opts.read)
 	}
@@ -385,6 +393,8 @@ func codeLanguage(runtime string) string {
 	}
 	return ""
 }
+
+var buildTags = lazyregexp.New(`^[A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*$`)
 
 // readFunction matches the names of functions in Python and JavaScript.
 var readFunction = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$]*$`)

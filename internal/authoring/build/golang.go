@@ -116,7 +116,13 @@ func goBuilds(p *project.Project, program string, debug bool) []goBuild {
 	out := []goBuild{{program, buildCommand(program, "./cmd", debug)}}
 	if source := p.CustomProgram(); source != "" {
 		custom := path.Dir(program) + "/" + project.CustomFolder + path.Ext(program)
-		out = append(out, goBuild{custom, slices.Insert(buildCommand("../"+custom, source, debug), 2, "-C", project.CustomFolder)})
+		command := slices.Insert(buildCommand("../"+custom, source, debug), 2, "-C", project.CustomFolder)
+		for i, flag := range command {
+			if tags := p.CustomTags(); tags != "" && strings.HasPrefix(flag, "-tags=") {
+				command[i] += "," + tags
+			}
+		}
+		out = append(out, goBuild{custom, command})
 	}
 	return out
 }

@@ -35,19 +35,20 @@ const maxGoSource = 4 << 20
 // A goModule is the module of a program in Go.
 type goModule struct {
 	files fs.FS // of the folder with go.mod
-	mod   *modfile.File
+	tags  []string
 	max   int // number of files
+	mod   *modfile.File
 	names []string
 }
 
 // GoFiles lists the files that the program in a folder of a module is built from: the sources of its packages, as far as the
-// program imports them, and what they embed; go.mod and go.sum; and modules in folders of the module that replace others. The
-// list has more than max names if there are too many. A program that cannot be converted is an error with a hint.
-func GoFiles(files fs.FS, folder string, max int) ([]string, error) {
+// program imports them with these build tags, and what they embed; go.mod and go.sum; and modules in folders of the module that
+// replace others. The list has more than max names if there are too many. A program that cannot be converted is an error with a hint.
+func GoFiles(files fs.FS, folder string, tags []string, max int) ([]string, error) {
 	if err := module.CheckImportPath(path.Join("m", folder)); err != nil {
 		return nil, diag.WithHint(fmt.Errorf("%s cannot be the folder of a package: %w", folder, err), "rename the folder")
 	}
-	m := &goModule{files: files, max: max}
+	m := &goModule{files: files, tags: tags, max: max}
 	sum, err := m.readModule()
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (m *goModule) addReplacements() error {
 // packageIn reads what a package is, with the build constraints of Lambda. Links are left out.
 func (m *goModule) packageIn(folder string) (*build.Package, error) {
 	lambda := build.Context{
-		GOOS: "linux", GOARCH: "amd64", Compiler: "gc", BuildTags: []string{"lambda.norpc"}, ReleaseTags: build.Default.ReleaseTags, CgoEnabled: true,
+		GOOS: "linux", GOARCH: "amd64", Compiler: "gc", BuildTags: m.tags, ReleaseTags: build.Default.ReleaseTags, CgoEnabled: true,
 		JoinPath: path.Join, IsAbsPath: path.IsAbs, SplitPathList: func(string) []string { return nil },
 		HasSubdir: func(string, string) (string, bool) { return "", false },
 		IsDir: func(name string) bool {
@@ -290,7 +291,7 @@ func (c *Code) CompleteGo(read string) error {
 }
 
 // buildProgram adds the program to the rule of a Makefile that builds the handlers.
-func buildProgram(makefile []byte, program string) []byte {
+func buildProgram(makefile []byte, program, tags string) []byte {
 	const handlers = "-o bin/bootstrap ./cmd\n"
 	if program != "." {
 		program = "./" + program
@@ -298,5 +299,9 @@ func buildProgram(makefile []byte, program string) []byte {
 	before, rule, _ := bytes.Cut(makefile, []byte("go build "))
 	flags, after, _ := bytes.Cut(rule, []byte(handlers))
 	line := before[bytes.LastIndexByte(before, '\n')+1:]
-	return slices.Concat(before, []byte("go build "), flags, []byte(handlers), line, []byte("go build -C custom "), flags, []byte("-o ../bin/custom "+program+"\n"), after)
+	own := flags
+	if tags != "" {
+		own = append(bytes.TrimSpace(flags), ","+tags+" "...)
+	}
+	return slices.Concat(before, []byte("go build "), flags, []byte(handlers), line, []byte("go build -C custom "), own, []byte("-o ../bin/custom "+program+"\n"), after)
 }

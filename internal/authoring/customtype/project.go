@@ -27,6 +27,7 @@ type Code struct {
 	Handler  string         // its module and function: index.handler; "" for a program in Go
 	Read     string         // the function that reads a resource, likewise, in Go its name; "" for none
 	Program  string         // the folder of a program in Go in its module
+	Tags     string         // build tags of a program in Go, with commas between them
 	Topic    bool           // a program in Go gets messages of SNS
 }
 
@@ -154,7 +155,7 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 		if !f.Read {
 			sources = append(sources, "cmd/resource/custom_state.go")
 		}
-		put("Makefile", buildProgram(get("Makefile"), code.Program))
+		put("Makefile", buildProgram(get("Makefile"), code.Program, code.Tags))
 	default:
 		sources = []string{"src/handlers.ts", "src/custom-resource.ts", "custom-runner.cjs"}
 		manifest, err := d.manifest(get("package.json"), code)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 )
@@ -154,15 +153,23 @@ func goOptions(config InitConfig) object {
 	if config.CustomProgram != "" {
 		out = append(out, pair{customOption, config.CustomProgram})
 	}
+	if config.CustomTags != "" {
+		out = append(out, pair{customTags, config.CustomTags})
+	}
 	return out
 }
 
 // CustomFolder is the folder with the code of a custom resource in a project in Go: a module with a program that is built and
-// packed beside the handlers. The setting custom_resource names its package.
+// packed beside the handlers. The handlers start it for each request, as Lambda does: what its packages do when it starts, and
+// what main sets up for the handler, is as it was. The setting custom_resource names its package, custom_resource_tags its build tags.
 const (
 	CustomFolder = "custom"
 	customOption = "custom_resource"
+	customTags   = "custom_resource_tags"
 )
+
+// CustomTags are the build tags of the program in [CustomFolder], with commas between them.
+func (p *Project) CustomTags() string { return p.Option(customTags) }
 
 // CustomProgram is the package of the program in [CustomFolder], as the go command takes it, "" without one.
 func (p *Project) CustomProgram() string {
