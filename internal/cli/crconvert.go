@@ -325,7 +325,7 @@ func (c *app) goCode(opts *convertOptions, dir, what string, within ...string) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	program = filepath.ToSlash(program)
+	program, what = filepath.ToSlash(program), fmt.Sprintf("%s: the module in %s", what, c.shown(root))
 	if opts.tags != "" && !buildTags.MatchString(opts.tags) {
 		return nil, usagef("option --tags: %q is not a list of build tags, such as one,two", opts.tags)
 	}
@@ -421,7 +421,9 @@ func (c *app) codeWith(opts *convertOptions, code *customtype.Code) (*customtype
 var notCode = []string{"node_modules", "__pycache__", "venv", "build", "dist", "rpdk.log"}
 
 // folderCode reads the files of a folder.
-func folderCode(dir, what string) (*customtype.Code, error) { return readCode(dir, what, codeFiles, nil) }
+func folderCode(dir, what string) (*customtype.Code, error) {
+	return readCode(dir, what, codeFiles, nil)
+}
 
 // sourceCode reads a source with the files beside it that it imports.
 func sourceCode(at, what string) (*customtype.Code, error) {

@@ -174,7 +174,7 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 	for _, file := range code.Files {
 		put(folder+"/"+file.Path, file.Data)
 	}
-	if name, module := functions.ResponseModule(code.Language); (code.imports()[strings.TrimSuffix(name, path.Ext(name))]) && !code.has(name) {
+	if name, module := functions.ResponseModule(code.Language); code.imports()[strings.TrimSuffix(name, path.Ext(name))] && !code.has(name) && code.Language != "go" {
 		put(folder+"/"+name, module)
 	}
 	return files, nil
