@@ -250,18 +250,17 @@ func (c *app) handlerCode(opts *convertOptions) (*customtype.Code, error) {
 		}
 		return nil, withHint(fmt.Errorf("%s: %s is a source in %s; cfn cr convert knows code in %s", what, file, other, knownLanguages), "%s", hint)
 	}
-	if dir := goFolder(c.path(file)); dir != "" {
-		if file != opts.handler {
-			return nil, withHint(fmt.Errorf("%s: %s names a function of a program in Go, which names it itself in lambda.Start", what, opts.handler), "pass --handler %s", shellQuote(file))
-		}
-		return c.goCode(opts, dir, what)
-	}
 	source, err := handlers.FindSource(opts.handler, c.Dir)
-	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", what, err), "pass a source in %s, or its folder", knownLanguages)
-	}
 	language := codeLanguage(source.Runtime)
-	if language == "" || language == "go" {
+	dir := goFolder(c.path(file))
+	switch isGo := dir != "" && (err != nil || language == "go"); {
+	case isGo && file != opts.handler:
+		return nil, withHint(fmt.Errorf("%s: %s names a function of a program in Go, which names it itself in lambda.Start", what, opts.handler), "pass --handler %s", shellQuote(file))
+	case isGo:
+		return c.goCode(opts, dir, what)
+	case err != nil:
+		return nil, withHint(fmt.Errorf("%s: %w", what, err), "pass a source in %s, or its folder", knownLanguages)
+	case language == "" || language == "go":
 		return nil, withHint(fmt.Errorf("%s: %s is not code in %s", what, opts.handler, knownLanguages), "pass the source, or "+hintHandlers)
 	}
 	at := c.path(opts.handler)
@@ -281,26 +280,17 @@ func (c *app) handlerCode(opts *convertOptions) (*customtype.Code, error) {
 	return c.codeWith(opts, code)
 }
 
-// goFolder is the folder of a program in Go, "" for anything else: that of a source, or one with sources in Go and in no other language.
+// goFolder is the folder of sources in Go, "" for anything else: that of a source, or the folder itself.
 func goFolder(at string) string {
 	info, err := os.Stat(at)
 	if err == nil && info.Mode().IsRegular() && filepath.Ext(at) == ".go" {
 		return filepath.Dir(at)
 	}
 	entries, err := os.ReadDir(at)
-	if err != nil {
-		return ""
+	if err == nil && slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return filepath.Ext(entry.Name()) == ".go" }) {
+		return at
 	}
-	found := ""
-	for _, entry := range entries {
-		switch filepath.Ext(entry.Name()) {
-		case ".go":
-			found = at
-		case ".py", ".js", ".mjs", ".cjs":
-			return ""
-		}
-	}
-	return found
+	return ""
 }
 
 // goCode is the code of the program in Go in a folder. Its module is the nearest one; templates choose only modules in the folders within.
@@ -394,9 +384,10 @@ func codeLanguage(runtime string) string {
 	return ""
 }
 
+// buildTags matches build tags as the go command takes them.
 var buildTags = lazyregexp.New(`^[A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*$`)
 
-// readFunction matches the names of functions in Python and JavaScript.
+// readFunction matches the names of functions.
 var readFunction = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 // codeWith completes code with its read function.

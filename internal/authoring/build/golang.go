@@ -46,7 +46,13 @@ func (t *Tools) buildProgram(ctx context.Context, p *project.Project, o Options)
 	}
 	hint := "build the handlers: they are expected there as an executable for AWS Lambda's runtime " + p.Runtime
 	if p.Language == "go" {
-		hint = "build it with: make, or: " + strings.Join(builds[0].command, " ")
+		hint = "build it with: make, or: "
+		for i, b := range builds {
+			if i > 0 {
+				hint += " && "
+			}
+			hint += strings.Join(b.command, " ")
+		}
 	}
 	if state.buildable() && o.NoBuild {
 		hint += ", or leave out --no-build"

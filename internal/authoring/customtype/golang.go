@@ -36,19 +36,19 @@ const maxGoSource = 4 << 20
 type goModule struct {
 	files fs.FS // of the folder with go.mod
 	tags  []string
-	max   int // number of files
+	limit int // number of files
 	mod   *modfile.File
 	names []string
 }
 
 // GoFiles lists the files that the program in a folder of a module is built from: the sources of its packages, as far as the
 // program imports them with these build tags, and what they embed; go.mod and go.sum; and modules in folders of the module that
-// replace others. The list has more than max names if there are too many. A program that cannot be converted is an error with a hint.
-func GoFiles(files fs.FS, folder string, tags []string, max int) ([]string, error) {
+// replace others. The list has more than limit names if there are too many. A program that cannot be converted is an error with a hint.
+func GoFiles(files fs.FS, folder string, tags []string, limit int) ([]string, error) {
 	if err := module.CheckImportPath(path.Join("m", folder)); err != nil {
 		return nil, diag.WithHint(fmt.Errorf("%s cannot be the folder of a package: %w", folder, err), "rename the folder")
 	}
-	m := &goModule{files: files, tags: tags, max: max}
+	m := &goModule{files: files, tags: tags, limit: limit}
 	sum, err := m.readModule()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func GoFiles(files fs.FS, folder string, tags []string, max int) ([]string, erro
 		return nil, err
 	}
 	folders := []string{folder}
-	for i := 0; i < len(folders) && len(m.names) <= max; i++ {
+	for i := 0; i < len(folders) && len(m.names) <= limit; i++ {
 		imports, err := m.addPackage(folders[i])
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func GoFiles(files fs.FS, folder string, tags []string, max int) ([]string, erro
 
 func (m *goModule) add(names ...string) {
 	for _, name := range names {
-		if len(m.names) <= m.max && !slices.Contains(m.names, name) {
+		if len(m.names) <= m.limit && !slices.Contains(m.names, name) {
 			m.names = append(m.names, name)
 		}
 	}
@@ -96,7 +96,7 @@ func (m *goModule) addBelow(name string, keep func(base string) bool) error {
 		switch {
 		case err != nil:
 			return err
-		case len(m.names) > m.max:
+		case len(m.names) > m.limit:
 			return fs.SkipAll
 		case at != name && !keep(entry.Name()):
 			if entry.IsDir() {
@@ -258,9 +258,12 @@ func (c *Code) CompleteGo(read string) error {
 		if path.Ext(f.Path) != ".go" {
 			continue
 		}
+		mine := path.Dir(f.Path) == c.Program
 		file, err := parser.ParseFile(token.NewFileSet(), f.Path, f.Data, parser.SkipObjectResolution)
-		if err != nil {
+		if err != nil && mine {
 			return err
+		} else if err != nil { // it may be one that is never built
+			continue
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "LambdaWrapSNS" || s.Sel.Name == "SNSEvent") {
@@ -269,7 +272,7 @@ func (c *Code) CompleteGo(read string) error {
 			return true
 		})
 		for _, d := range file.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && path.Dir(f.Path) == c.Program && file.Name.Name == "main" {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && mine && file.Name.Name == "main" {
 				declared[d.Name.Name] = true
 			}
 		}
@@ -281,7 +284,7 @@ func (c *Code) CompleteGo(read string) error {
 		return nil
 	}
 	if !declared[read] || read == "main" || read == "init" {
-		return diag.WithHint(fmt.Errorf("option --read: the package in %s has no function %s", c.Program, read),
+		return diag.WithHint(fmt.Errorf("the package in %s has no function %s, which --read names", c.Program, read),
 			"write func %s(ctx context.Context, event cfn.Event) (map[string]any, error) beside main", read)
 	}
 	c.Read = read

@@ -163,9 +163,9 @@ func TestGoRefusals(t *testing.T) {
 		{"no module path", map[string]string{"go.mod": "go 1.26\n"}, "", "go.mod has no module path", "run go mod edit -module PATH"},
 		{"syntax", map[string]string{"fn/main.go": goMain + "\nfunc f( {\n"}, "", "fn/main.go:9:9: expected ')', found '{'", ""},
 		{"no main", map[string]string{"fn/main.go": "package main\n"}, "", "the package in fn has no function main", "write main with lambda.Start(cfn.LambdaWrap(handler))"},
-		{"no function that reads", nil, "fetch", "option --read: the package in fn has no function fetch", "write func fetch(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
-		{"a method that reads", map[string]string{"fn/b.go": "package main\n\ntype t int\n\nfunc (t) fetch() {}\n"}, "fetch", "option --read: the package in fn has no function fetch", "write func fetch(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
-		{"main does not read", nil, "main", "option --read: the package in fn has no function main", "write func main(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
+		{"no function that reads", nil, "fetch", "the package in fn has no function fetch, which --read names", "write func fetch(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
+		{"a method that reads", map[string]string{"fn/b.go": "package main\n\ntype t int\n\nfunc (t) fetch() {}\n"}, "fetch", "the package in fn has no function fetch, which --read names", "write func fetch(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
+		{"main does not read", nil, "main", "the package in fn has no function main, which --read names", "write func main(ctx context.Context, event cfn.Event) (map[string]any, error) beside main"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := fstest.MapFS{"go.mod": {Data: []byte(goMod)}, "fn/main.go": {Data: []byte(goMain)}}

@@ -107,8 +107,8 @@ type frame struct {
 	WriteOnly, Secrets                                                 []string
 }
 
-// Adapt replaces the handlers of a new project by ones that call the code. It returns all files of the project.
-func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error) {
+// frame is what the templates get of a type with this code.
+func (d *Derived) frame(code *Code) frame {
 	f := frame{
 		TypeName: d.TypeName, ResourceType: d.of.Type, Package: codegen.PythonPackage(d.TypeName), Identifier: d.Identifier,
 		Handler: code.Handler, ReadFunction: code.Read, Read: code.Read != "", Topic: code.Topic,
@@ -126,6 +126,12 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 	for _, v := range d.environment {
 		f.Environment[v.name] = v.value
 	}
+	return f
+}
+
+// Adapt replaces the handlers of a new project by ones that call the code. It returns all files of the project.
+func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error) {
+	f := d.frame(code)
 	put := func(name string, data []byte) {
 		i := slices.IndexFunc(files, func(f codegen.File) bool { return f.Path == name })
 		if i < 0 {
