@@ -25,8 +25,8 @@ import (
 
 // convertOptions are the options of cfn cr convert.
 type convertOptions struct {
-	typeName, resource, handler, read string
-	force                             bool
+	typeName, resource, handler, read, tags string
+	force                                   bool
 }
 
 func newCustomConvert(c *app) *cobra.Command {
@@ -41,13 +41,14 @@ The schema is derived from all uses in the templates. Each decision is printed w
 what a custom resource has and a type has not, and what to change in the templates.
 
 --resource has the type or a logical ID of the custom resource, if the templates have several. The code is
-that of the function in the templates; if it is not there, --handler names it, in Python or JavaScript: a
-folder, a source (index.py), or a function of a source (index.py:main).
+that of the function in the templates; if it is not there, --handler names it, in Python, JavaScript or Go:
+a folder, a source (index.py), or a function of a source (index.py:main). A program in Go is copied with
+its go.mod and the packages of its module that it imports.
 
 Custom resources are not read. READ returns what the code returned last, so that there is no drift
 detection and no import, until you write it. --read names a function beside the handler that returns
 the properties and attributes of the resource event.PhysicalResourceId, or nothing if it does not exist:
-function(event, context).`,
+function(event, context), in Go a function of package main that lambda.Start takes.`,
 		Example: `  cfn cr convert stack.yaml -t Acme::Dns::Zone --project zone
   cfn cr convert stack.yaml other.yaml --resource Custom::Zone --handler src/zone.py -t Acme::Dns::Zone
   cfn cr convert stack.yaml --handler index.py:handler --read read -t Acme::Dns::Zone --format json`,
@@ -65,6 +66,7 @@ function(event, context).`,
 	flags.StringVar(&opts.resource, "resource", "", "the type or a logical ID of the custom resource, as `NAME`")
 	flags.StringVar(&opts.handler, "handler", "", "the code of the custom resource, as `HANDLER`")
 	flags.StringVar(&opts.read, "read", "", "the `FUNCTION` of the code that reads a resource")
+	flags.StringVar(&opts.tags, "tags", "", "the build `TAGS` of a program in Go, with commas between them")
 	flags.BoolVarP(&opts.force, "force", "f", false, "overwrite the files of the project")
 	c.formatFlag(cmd, "text", "json")
 	return cmd
@@ -94,6 +96,9 @@ func (c *app) customConvert(ctx context.Context, opts *convertOptions, args []st
 	if err != nil {
 		return err
 	}
+	if opts.tags != "" && code.Language != "go" {
+		return usagef("option --tags: the code is not in Go")
+	}
 	derived, err := customtype.Derive(resource, opts.typeName, code.Read != "")
 	if err != nil {
 		return err
@@ -103,6 +108,7 @@ func (c *app) customConvert(ctx context.Context, opts *convertOptions, args []st
 	}
 	config := project.InitConfig{
 		Kind: schema.Resource, TypeName: opts.typeName, Language: project.Newest(code.Language), Version: c.Version, Schema: derived.JSON(), Overwrite: opts.force,
+		ImportPath: "example.com/" + schema.Hyphenated(opts.typeName), CustomProgram: code.Program, CustomTags: code.Tags,
 		Adapt: func(files []codegen.File) ([]codegen.File, error) { return derived.Adapt(code, files) },
 	}
 	written, err := c.writeProject(ctx, config)
@@ -183,71 +189,149 @@ var errManyFiles = fmt.Errorf("the code has more than %d files", maxCodeFiles)
 
 // otherSources are the languages of sources that cfn cr convert does not know.
 var otherSources = map[string]string{
-	".ts": "TypeScript", ".java": "Java", ".rb": "Ruby", ".cs": "C#", ".fs": "F#", ".rs": "Rust", ".go": "Go", ".jar": "Java", ".ps1": "PowerShell", ".sh": "a shell",
+	".ts": "TypeScript", ".java": "Java", ".rb": "Ruby", ".cs": "C#", ".fs": "F#", ".rs": "Rust", ".jar": "Java", ".ps1": "PowerShell", ".sh": "a shell",
 }
 
-const hintCode = "pass the code with --handler: a source in Python or JavaScript, or its folder"
+// knownLanguages are those of code that cfn cr convert knows.
+const knownLanguages = "Python, JavaScript or Go"
+
+const (
+	hintCode     = "pass the code with --handler: a source in " + knownLanguages + ", or its folder"
+	hintHandlers = "write the handlers of the type with cfn init"
+)
 
 // customCode finds the code of the custom resource: that of --handler, or that of the function in the templates.
 func (c *app) customCode(opts *convertOptions, p customtype.Provider) (*customtype.Code, error) {
-	handler, what := opts.handler, "option --handler"
-	if handler == "" {
-		what = "the function of the custom resource"
-		language := codeLanguage(p.Runtime)
-		switch {
-		case p.Function == nil:
-			return nil, withHint(errors.New("the code of the custom resource is not in the templates"), hintCode)
-		case p.Runtime == "":
-			return nil, withHint(fmt.Errorf("the templates do not say which runtime the function %s has", p.Function.LogicalID), hintCode)
-		case language == "":
-			return nil, withHint(fmt.Errorf("the function %s has the runtime %q; cfn cr convert knows code in Python and JavaScript", p.Function.LogicalID, p.Runtime), "write the handlers of the type with cfn init")
-		case p.Source != "":
-			name := map[string]string{"python": "index.py", "typescript": "index.js"}[language]
-			return c.codeWith(opts, &customtype.Code{Language: language, Handler: p.Handler, Files: []codegen.File{{Path: name, Data: []byte(p.Source)}}})
-		}
-		dir, err := c.functionFolder(p)
-		if err != nil {
-			return nil, err
-		}
-		code, err := c.codeIn(dir, what)
-		if err != nil {
-			return nil, err
-		}
-		code.Language, code.Handler = language, p.Handler
-		return c.codeWith(opts, code)
+	if opts.handler != "" {
+		return c.handlerCode(opts)
 	}
-	file := handler
-	if at := strings.LastIndex(handler, ":"); at > 1 {
-		file = handler[:at]
+	const what = "the function of the custom resource"
+	language := codeLanguage(p.Runtime)
+	switch {
+	case p.Function == nil:
+		return nil, withHint(errors.New("the code of the custom resource is not in the templates"), hintCode)
+	case p.Runtime == "":
+		return nil, withHint(fmt.Errorf("the templates do not say which runtime the function %s has", p.Function.LogicalID), hintCode)
+	case language == "":
+		return nil, withHint(fmt.Errorf("the function %s has the runtime %q; cfn cr convert knows code in %s", p.Function.LogicalID, p.Runtime, knownLanguages), hintHandlers)
+	case p.Source != "" && language != "go":
+		name := map[string]string{"python": "index.py", "typescript": "index.js"}[language]
+		return c.codeWith(opts, &customtype.Code{Language: language, Handler: p.Handler, Files: []codegen.File{{Path: name, Data: []byte(p.Source)}}})
+	}
+	dir, err := c.functionFolder(p)
+	if err != nil {
+		return nil, err
+	}
+	if language == "go" {
+		if goFolder(dir) == "" {
+			return nil, withHint(fmt.Errorf("the function %s has the runtime %q, and %s has no sources in Go", p.Function.LogicalID, p.Runtime, c.shown(dir)), hintCode)
+		}
+		return c.goCode(opts, dir, what, filepath.Dir(c.path(p.In.Name)), c.Dir)
+	}
+	code, err := folderCode(dir, what)
+	if err != nil {
+		return nil, err
+	}
+	code.Language, code.Handler = language, p.Handler
+	return c.codeWith(opts, code)
+}
+
+// handlerCode is the code that --handler names.
+func (c *app) handlerCode(opts *convertOptions) (*customtype.Code, error) {
+	const what = "option --handler"
+	file := opts.handler
+	if at := strings.LastIndex(file, ":"); at > 1 {
+		file = file[:at]
 	}
 	if other := otherSources[filepath.Ext(file)]; other != "" {
-		hint := "write the handlers of the type with cfn init"
+		hint := hintHandlers
 		if other == "TypeScript" {
 			hint = "pass the JavaScript that its compiler writes"
 		}
-		return nil, withHint(fmt.Errorf("%s: %s is a source in %s; cfn cr convert knows code in Python and JavaScript", what, file, other), "%s", hint)
+		return nil, withHint(fmt.Errorf("%s: %s is a source in %s; cfn cr convert knows code in %s", what, file, other, knownLanguages), "%s", hint)
 	}
-	source, err := handlers.FindSource(handler, c.Dir)
-	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", what, err), "pass a source in Python or JavaScript, or its folder")
-	}
+	source, err := handlers.FindSource(opts.handler, c.Dir)
 	language := codeLanguage(source.Runtime)
-	if language == "" {
-		return nil, withHint(fmt.Errorf("%s: %s is not code in Python or JavaScript", what, handler), "pass the source, or write the handlers of the type with cfn init")
+	dir := goFolder(c.path(file))
+	switch isGo := dir != "" && (err != nil || language == "go"); {
+	case isGo && file != opts.handler:
+		return nil, withHint(fmt.Errorf("%s: %s names a function of a program in Go, which names it itself in lambda.Start", what, opts.handler), "pass --handler %s", shellQuote(file))
+	case isGo:
+		return c.goCode(opts, dir, what)
+	case err != nil:
+		return nil, withHint(fmt.Errorf("%s: %w", what, err), "pass a source in %s, or its folder", knownLanguages)
+	case language == "" || language == "go":
+		return nil, withHint(fmt.Errorf("%s: %s is not code in %s", what, opts.handler, knownLanguages), "pass the source, or "+hintHandlers)
 	}
-	at := c.path(handler)
-	if info, err := os.Stat(at); err != nil || !info.IsDir() {
+	at := c.path(opts.handler)
+	info, err := os.Stat(at)
+	if err != nil { // a function of a source
 		at = c.path(file)
-		if info, err := os.Stat(c.path(handler)); err == nil && info.Mode().IsRegular() {
-			at = c.path(handler)
-		}
 	}
-	code, err := c.codeIn(at, what)
+	read := sourceCode
+	if err == nil && info.IsDir() {
+		read = folderCode
+	}
+	code, err := read(at, what)
 	if err != nil {
 		return nil, err
 	}
 	code.Language, code.Handler = language, source.Entrypoint
 	return c.codeWith(opts, code)
+}
+
+// goFolder is the folder of sources in Go, "" for anything else: that of a source, or the folder itself.
+func goFolder(at string) string {
+	info, err := os.Stat(at)
+	if err == nil && info.Mode().IsRegular() && filepath.Ext(at) == ".go" {
+		return filepath.Dir(at)
+	}
+	entries, err := os.ReadDir(at)
+	if err == nil && slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return filepath.Ext(entry.Name()) == ".go" }) {
+		return at
+	}
+	return ""
+}
+
+// goCode is the code of the program in Go in a folder. Its module is the nearest one; templates choose only modules in the folders within.
+func (c *app) goCode(opts *convertOptions, dir, what string, within ...string) (*customtype.Code, error) {
+	root := dir
+	for {
+		info, err := os.Lstat(filepath.Join(root, "go.mod"))
+		if err == nil && info.Mode().IsRegular() {
+			break
+		}
+		above := filepath.Dir(root)
+		if above == root {
+			return nil, withHint(fmt.Errorf("%s: %s is in no module: neither it nor a folder above has a go.mod", what, c.shown(dir)), "run go mod init and go mod tidy there")
+		}
+		root = above
+	}
+	if len(within) > 0 && !slices.ContainsFunc(within, func(other string) bool { return isInside(root, other) }) {
+		return nil, withHint(fmt.Errorf("%s is in a module in %s, outside of the folder of the template and of the working folder", what, root),
+			"run cfn cr convert in a folder that contains both, or pass the code with --handler")
+	}
+	program, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	program, what = filepath.ToSlash(program), fmt.Sprintf("%s: the module in %s", what, c.shown(root))
+	if opts.tags != "" && !buildTags.MatchString(opts.tags) {
+		return nil, usagef("option --tags: %q is not a list of build tags, such as one,two", opts.tags)
+	}
+	tags := strings.Split("lambda.norpc,"+opts.tags, ",")
+	code, err := readCode(root, what, func(files fs.FS) ([]string, error) { return customtype.GoFiles(files, program, tags, maxCodeFiles) }, nil)
+	if err != nil {
+		return nil, err
+	}
+	code.Language, code.Program, code.Tags = "go", program, opts.tags
+	if opts.read != "" && !readFunction.MatchString(opts.read) {
+		return nil, usagef("option --read: %q is not the name of a function", opts.read)
+	}
+	if err := code.CompleteGo(opts.read); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return code, nil
 }
 
 // functionFolder is the folder with the code of a function. A template does not choose files of other folders, which would be copied.
@@ -294,11 +378,16 @@ func codeLanguage(runtime string) string {
 		return "python"
 	case strings.HasPrefix(runtime, "nodejs"):
 		return "typescript"
+	case strings.HasPrefix(runtime, "provided"), runtime == "go1.x":
+		return "go"
 	}
 	return ""
 }
 
-// readFunction matches the names of functions in Python and JavaScript.
+// buildTags matches build tags as the go command takes them.
+var buildTags = lazyregexp.New(`^[A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*$`)
+
+// readFunction matches the names of functions.
 var readFunction = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 // codeWith completes code with its read function.
@@ -322,50 +411,50 @@ func (c *app) codeWith(opts *convertOptions, code *customtype.Code) (*customtype
 // notCode are folders and files that are not copied with code.
 var notCode = []string{"node_modules", "__pycache__", "venv", "build", "dist", "rpdk.log"}
 
-// codeIn reads the files of a folder, or a source with those beside it that it imports.
-func (c *app) codeIn(at, what string) (*customtype.Code, error) {
-	code := &customtype.Code{}
-	info, err := os.Stat(at)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	root := at
-	var names []string
-	if !info.IsDir() {
-		root, names = filepath.Dir(at), []string{filepath.Base(at)}
-	}
+// folderCode reads the files of a folder.
+func folderCode(dir, what string) (*customtype.Code, error) {
+	return readCode(dir, what, codeFiles, nil)
+}
+
+// sourceCode reads a source with the files beside it that it imports.
+func sourceCode(at, what string) (*customtype.Code, error) {
+	name := filepath.Base(at)
+	return readCode(filepath.Dir(at), what, func(fs.FS) ([]string, error) { return []string{name}, nil }, customtype.Imported)
+}
+
+// readCode reads the files of a folder that are listed, and those that imported adds for each of them.
+func readCode(root, what string, list func(fs.FS) ([]string, error), imported func(fs.FS, string, []byte) []string) (*customtype.Code, error) {
+	wrong := func(err error) (*customtype.Code, error) { return nil, fmt.Errorf("%s: %w", what, err) }
 	folder, err := os.OpenRoot(root) // links do not lead out of it
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return wrong(err)
 	}
 	defer folder.Close()
 	files := folder.FS()
-	if info.IsDir() {
-		if names, err = codeFiles(files); err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
+	names, err := list(files)
+	if err != nil {
+		return wrong(err)
 	}
-	size := 0
+	code, size := &customtype.Code{}, 0
 	for i := 0; i < len(names); i++ {
-		name := names[i]
-		data, err := document.ReadFS(files, name, maxCodeBytes)
+		if len(names) > maxCodeFiles {
+			return wrong(errManyFiles)
+		}
+		data, err := document.ReadFS(files, names[i], maxCodeBytes)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
+			return wrong(err)
 		}
 		if size += len(data); size > maxCodeBytes {
 			return nil, fmt.Errorf("%s: the code has more than %d MiB", what, maxCodeBytes>>20)
 		}
-		code.Files = append(code.Files, codegen.File{Path: name, Data: data})
-		if info.IsDir() {
+		code.Files = append(code.Files, codegen.File{Path: names[i], Data: data})
+		if imported == nil {
 			continue
 		}
-		for _, other := range customtype.Imported(files, name, data) {
+		for _, other := range imported(files, names[i], data) {
 			if !slices.Contains(names, other) {
 				names = append(names, other)
 			}
-		}
-		if len(names) > maxCodeFiles {
-			return nil, fmt.Errorf("%s: %w", what, errManyFiles)
 		}
 	}
 	return code, nil

@@ -157,7 +157,7 @@ func TestForeignWheels(t *testing.T) {
 func TestBuildWithoutHome(t *testing.T) {
 	dir := t.TempDir()
 	c := testTools(nil, io.Discard)
-	err := c.runBuild(t.Context(), dir, []string{"go", "build", "./cmd"})
+	err := c.runBuild(t.Context(), dir, goBuild{"cmd", []string{"go", "build", "./cmd"}})
 	var hinted *diag.Hinted
 	var downstream *ToolError
 	if !errors.As(err, &downstream) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint, "set HOME, or set GOCACHE and GOPATH") {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,16 +29,16 @@ import (
 func (t *Tools) buildProgram(ctx context.Context, p *project.Project, o Options) (string, error) {
 	name := o.program(p)
 	path := p.Path(name)
-	state, err := t.buildState(p, name)
+	builds := goBuilds(p, name, o.Debug)
+	state, err := t.buildState(p, builds)
 	if err != nil {
 		return "", err
 	}
-	command := buildCommand(name, o.Debug)
 	if state.due() && state.buildable() && !o.NoBuild {
 		t.noteMakefile(p)
-		return path, t.runBuild(ctx, p.Dir, command)
+		return path, t.runBuilds(ctx, p.Dir, builds)
 	}
-	if !state.missing {
+	if state.missing == "" {
 		if state.newer != "" && !o.NoBuild {
 			t.Note("warning: %s is older than %s and was not rebuilt: %s\n", p.Name(name), p.Name(state.newer), state.obstacle)
 		}
@@ -45,12 +46,18 @@ func (t *Tools) buildProgram(ctx context.Context, p *project.Project, o Options)
 	}
 	hint := "build the handlers: they are expected there as an executable for AWS Lambda's runtime " + p.Runtime
 	if p.Language == "go" {
-		hint = "build it with: make, or: " + strings.Join(command, " ")
+		hint = "build it with: make, or: "
+		for i, b := range builds {
+			if i > 0 {
+				hint += " && "
+			}
+			hint += strings.Join(b.command, " ")
+		}
 	}
 	if state.buildable() && o.NoBuild {
 		hint += ", or leave out --no-build"
 	}
-	return "", diag.WithHint(fmt.Errorf("the handlers are not built: %s does not exist", p.Name(name)), "%s", hint)
+	return "", diag.WithHint(fmt.Errorf("the handlers are not built: %s does not exist", p.Name(state.missing)), "%s", hint)
 }
 
 // packGo makes sure that the program that is packed is not older than its sources. It builds the program for Lambda's
@@ -64,18 +71,19 @@ func (t *Tools) packGo(ctx context.Context, p *project.Project, o PackageOptions
 
 func (t *Tools) buildGo(ctx context.Context, p *project.Project, noBuild bool) error {
 	name := p.Program()
-	state, err := t.buildState(p, name)
+	builds := goBuilds(p, name, false)
+	state, err := t.buildState(p, builds)
 	if err != nil || !state.due() {
 		return err
 	}
 	switch {
 	case noBuild && state.newer != "":
 		t.Note("warning: %s is older than %s; packing it as is\n", p.Name(name), p.Name(state.newer))
-	case noBuild, state.missing && !state.buildable():
+	case noBuild, state.missing != "" && !state.buildable():
 		// The packer reports that it is missing.
 	case state.buildable():
 		t.noteMakefile(p)
-		return t.runBuild(ctx, p.Dir, buildCommand(name, false), "GOOS=linux", "GOARCH=amd64")
+		return t.runBuilds(ctx, p.Dir, builds, "GOOS=linux", "GOARCH=amd64")
 	default:
 		return diag.WithHint(fmt.Errorf("%s is older than %s and cannot be rebuilt: %s", p.Name(name), p.Name(state.newer), state.obstacle),
 			"build it yourself, or pass --no-build to pack it as is")
@@ -103,27 +111,51 @@ func (t *Tools) noteMakefile(p *project.Project) {
 	}
 }
 
-// A buildState is whether a project's program has to be built, and whether it can be.
+// A goBuild is a program of a project, slash-separated, and the command that builds it.
+type goBuild struct {
+	program string
+	command []string
+}
+
+// goBuilds are the program of the handlers and, beside it, the code of the custom resource that the project was made out of.
+func goBuilds(p *project.Project, program string, debug bool) []goBuild {
+	out := []goBuild{{program, buildCommand(program, "./cmd", debug)}}
+	if source := p.CustomProgram(); source != "" {
+		custom := path.Dir(program) + "/" + project.CustomFolder + path.Ext(program)
+		command := slices.Insert(buildCommand("../"+custom, source, debug), 2, "-C", project.CustomFolder)
+		for i, flag := range command {
+			if tags := p.CustomTags(); tags != "" && strings.HasPrefix(flag, "-tags=") {
+				command[i] += "," + tags
+			}
+		}
+		out = append(out, goBuild{custom, command})
+	}
+	return out
+}
+
+// A buildState is whether a project's programs have to be built, and whether they can be.
 type buildState struct {
-	missing  bool
+	missing  string // a program that does not exist; "" if all do
 	newer    string // a source that is newer than the program, slash-separated; "" if none is
 	shared   bool   // sources outside of the project may be newer: only the go command knows
 	obstacle string // why it cannot be built; "" if it can be
 }
 
-func (s *buildState) due() bool       { return s.missing || s.newer != "" || s.shared && s.buildable() }
+func (s *buildState) due() bool       { return s.missing != "" || s.newer != "" || s.shared && s.buildable() }
 func (s *buildState) buildable() bool { return s.obstacle == "" }
 
-// buildState compares a program with its sources.
-func (t *Tools) buildState(p *project.Project, name string) (state buildState, err error) {
-	info, err := os.Stat(p.Path(name))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		state.missing = true
-	case err != nil:
-		return state, fmt.Errorf("find the handlers: %w", err)
-	default:
-		state.newer = newerSource(p.Dir, info.ModTime())
+// buildState compares programs with their sources.
+func (t *Tools) buildState(p *project.Project, builds []goBuild) (state buildState, err error) {
+	for _, b := range builds {
+		info, err := os.Stat(p.Path(b.program))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			state.missing = cmp.Or(state.missing, b.program)
+		case err != nil:
+			return state, fmt.Errorf("find the handlers: %w", err)
+		case state.newer == "":
+			state.newer = newerSource(p.Dir, info.ModTime())
+		}
 	}
 	if p.Language != "go" {
 		state.obstacle = "cfn builds only projects in Go"
@@ -164,23 +196,31 @@ func programOn(system, arch, file string, isGo, debug bool) string {
 
 // buildCommand builds the handlers with the flags of the generated Makefile, so that Go
 // compiles nothing twice.
-func buildCommand(program string, debug bool) []string {
+func buildCommand(program, source string, debug bool) []string {
 	flags := codegen.BuildFlags()
 	if debug {
 		flags = []string{"-gcflags=./...=-N -l", "-tags=lambda.norpc"}
 	}
-	return append(append([]string{"go", "build"}, flags...), "-o", program, "./cmd")
+	return append(append([]string{"go", "build"}, flags...), "-o", program, source)
 }
 
 // untidy matches what the go command prints if go.mod or go.sum lacks a module.
 var untidy = lazyregexp.New(`missing go\.sum entry|no required module provides package|updates to go\.mod needed`)
 
-// runBuild runs a build command in the folder of a project.
-func (t *Tools) runBuild(ctx context.Context, dir string, command []string, environ ...string) error {
-	if i := slices.Index(command, "-o"); i >= 0 { // go build follows links
-		if err := files.LinkOut(dir, command[i+1]); err != nil {
-			return fmt.Errorf("build the handlers: %w", err)
+// runBuilds builds programs in the folder of a project.
+func (t *Tools) runBuilds(ctx context.Context, dir string, builds []goBuild, environ ...string) error {
+	for _, b := range builds {
+		if err := t.runBuild(ctx, dir, b, environ...); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (t *Tools) runBuild(ctx context.Context, dir string, build goBuild, environ ...string) error {
+	command := build.command
+	if err := files.LinkOut(dir, build.program); err != nil { // go build follows links
+		return fmt.Errorf("build the handlers: %w", err)
 	}
 	own, err := t.ToolEnviron()
 	if err != nil {
@@ -283,18 +323,25 @@ func (t *Tools) runProgram(ctx context.Context, p *project.Project, o Options) (
 }
 
 func (t *Tools) watchGo(p *project.Project, o Options) lambda.WatchConfig {
+	builds := goBuilds(p, o.program(p), o.Debug)
 	return lambda.WatchConfig{
-		Build: buildCommand(o.program(p), o.Debug), Dir: p.Dir, Dirs: sourceDirs(p.Dir),
-		Run: func(ctx context.Context, command []string, dir string) ([]byte, error) {
+		Build: builds[0].command, Dir: p.Dir, Dirs: sourceDirs(p.Dir),
+		Run: func(ctx context.Context, _ []string, dir string) (output []byte, err error) {
 			own, err := t.ToolEnviron()
 			if err != nil {
 				return nil, err
 			}
-			cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-			cmd.Dir = dir
-			cmd.Env = append(slices.Clone(own), "CGO_ENABLED=0")
-			lambda.EndWithDescendants(cmd)
-			return cmd.CombinedOutput()
+			for _, b := range builds {
+				cmd := exec.CommandContext(ctx, b.command[0], b.command[1:]...)
+				cmd.Dir = dir
+				cmd.Env = append(slices.Clone(own), "CGO_ENABLED=0")
+				lambda.EndWithDescendants(cmd)
+				printed, err := cmd.CombinedOutput()
+				if output = append(output, printed...); err != nil {
+					return output, err
+				}
+			}
+			return output, nil
 		},
 	}
 }
@@ -321,5 +368,5 @@ func (t *Tools) BuildFolder(ctx context.Context, dir, shown string) error {
 		}
 		return diag.WithHint(fmt.Errorf("%s has a Go program that is not built, and Go is not installed", shown), "build it where Go is installed: CGO_ENABLED=0 %s", strings.Join(command, " "))
 	}
-	return t.runBuild(ctx, dir, command)
+	return t.runBuild(ctx, dir, goBuild{program, command})
 }

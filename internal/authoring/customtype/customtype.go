@@ -2,7 +2,7 @@
 // handlers around the code of its provider.
 //
 // [Find] collects the uses of a custom resource in templates, [Derive] makes the schema, with the reason of each
-// decision, and [Files] the sources of a project that calls the code as it is.
+// decision, and [Derived.Adapt] the sources of a project that calls the code as it is.
 package customtype
 
 import (

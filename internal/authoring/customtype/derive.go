@@ -537,7 +537,7 @@ func (d *Derived) readEnvironment(f *template.Resource) {
 			v.value = scalar(value)
 			d.note("", "environment variable "+m.Key, "the function has it: it is set for its code")
 		default:
-			why = "it depends on the stack: set it in ENVIRONMENT beside the handlers, or pass it as a property"
+			why = "it depends on the stack: set it beside the handlers, or pass it as a property"
 		}
 		if d.environment = append(d.environment, v); why != "" {
 			d.lose("", "the value of the environment variable "+m.Key, "%s", why)

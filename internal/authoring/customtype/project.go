@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"go/format"
 	"io/fs"
 	"maps"
 	"path"
@@ -21,10 +22,13 @@ var templates embed.FS
 
 // Code is the code of a provider.
 type Code struct {
-	Language string         // of the project: python or typescript
+	Language string         // of the project: python, typescript or go
 	Files    []codegen.File // with paths in the folder of the code
-	Handler  string         // its module and function: index.handler
-	Read     string         // the function that reads a resource, likewise; "" for none
+	Handler  string         // its module and function: index.handler; "" for a program in Go
+	Read     string         // the function that reads a resource, likewise, in Go its name; "" for none
+	Program  string         // the folder of a program in Go in its module
+	Tags     string         // build tags of a program in Go, with commas between them
+	Topic    bool           // a program in Go gets messages of SNS
 }
 
 // has reports whether the code has a file.
@@ -98,16 +102,17 @@ func (c *Code) imports() map[string]bool {
 // A frame is what the templates get.
 type frame struct {
 	TypeName, ResourceType, Package, Identifier, Handler, ReadFunction string
-	Read                                                               bool
+	Read, Topic                                                        bool
 	Names, Attributes, Environment                                     map[string]string
 	WriteOnly, Secrets                                                 []string
 }
 
-// Adapt replaces the handlers of a new project by ones that call the code. It returns all files of the project.
-func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error) {
+// frame is what the templates get of a type with this code.
+func (d *Derived) frame(code *Code) frame {
 	f := frame{
 		TypeName: d.TypeName, ResourceType: d.of.Type, Package: codegen.PythonPackage(d.TypeName), Identifier: d.Identifier,
-		Handler: code.Handler, ReadFunction: code.Read, Read: code.Read != "", Names: map[string]string{}, Attributes: map[string]string{}, Environment: map[string]string{},
+		Handler: code.Handler, ReadFunction: code.Read, Read: code.Read != "", Topic: code.Topic,
+		Names: map[string]string{}, Attributes: map[string]string{}, Environment: map[string]string{},
 		WriteOnly: append([]string{}, d.WriteOnly...), Secrets: append([]string{}, d.Secrets...),
 	}
 	for wire, name := range d.Names {
@@ -121,6 +126,12 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 	for _, v := range d.environment {
 		f.Environment[v.name] = v.value
 	}
+	return f
+}
+
+// Adapt replaces the handlers of a new project by ones that call the code. It returns all files of the project.
+func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error) {
+	f := d.frame(code)
 	put := func(name string, data []byte) {
 		i := slices.IndexFunc(files, func(f codegen.File) bool { return f.Path == name })
 		if i < 0 {
@@ -137,47 +148,60 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 		}
 		return nil
 	}
-	folder, sources := "", []string{"handlers.ts", "custom-resource.ts"}
-	if code.Language == "python" {
-		folder, sources = "src/"+f.Package+"/", []string{"handlers.py", "custom_resource.py", "custom_runner.py"}
+	var sources []string // rendered from the templates of the same names
+	folder := "custom"
+	switch code.Language {
+	case "python":
+		src := "src/" + f.Package
+		sources = []string{src + "/handlers.py", src + "/custom_resource.py", src + "/custom_runner.py"}
+		folder = src + "/custom"
 		put("requirements.txt", requirements(get("requirements.txt"), code))
-	} else {
+	case "go":
+		sources = []string{"cmd/resource/resource.go", "cmd/resource/custom_resource.go", "cmd/resource/custom_program.go"}
+		if !f.Read {
+			sources = append(sources, "cmd/resource/custom_state.go")
+		}
+		put("Makefile", buildProgram(get("Makefile"), code.Program, code.Tags))
+	default:
+		sources = []string{"src/handlers.ts", "src/custom-resource.ts", "custom-runner.cjs"}
 		manifest, err := d.manifest(get("package.json"), code)
 		if err != nil {
 			return nil, err
 		}
 		put("package.json", manifest)
-		runner, err := templates.ReadFile("templates/typescript/custom-runner.cjs")
-		if err != nil {
-			return nil, err
-		}
-		put("custom-runner.cjs", runner)
 	}
 	for _, name := range sources {
-		data, err := render(code.Language+"/"+name, f)
+		data, err := render(code.Language+"/"+path.Base(name), f)
 		if err != nil {
 			return nil, err
 		}
-		if folder == "" {
-			name = "src/" + name
-		}
-		put(folder+name, data)
+		put(name, data)
 	}
 	for _, file := range code.Files {
-		put(folder+"custom/"+file.Path, file.Data)
+		put(folder+"/"+file.Path, file.Data)
 	}
-	if name, module := functions.ResponseModule(code.Language); (code.imports()[strings.TrimSuffix(name, path.Ext(name))]) && !code.has(name) {
-		put(folder+"custom/"+name, module)
+	if name, module := functions.ResponseModule(code.Language); code.imports()[strings.TrimSuffix(name, path.Ext(name))] && !code.has(name) && code.Language != "go" {
+		put(folder+"/"+name, module)
 	}
 	return files, nil
 }
 
+// render fills in a template. Those of Go have names that the go command ignores, and are formatted.
 func render(name string, f frame) ([]byte, error) {
-	text, err := templates.ReadFile("templates/" + name)
+	isGo := path.Ext(name) == ".go"
+	file := "templates/" + name
+	if isGo {
+		file += ".tmpl"
+	}
+	text, err := templates.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return codegen.Fill(name, string(text), f)
+	out, err := codegen.Fill(name, string(text), f)
+	if err == nil && isGo {
+		out, err = format.Source(out)
+	}
+	return out, err
 }
 
 // pythonLibraries are libraries that custom resources use and that no Python has.

@@ -1,6 +1,7 @@
 package customtype
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -12,9 +13,11 @@ import (
 
 // A style is code of a custom resource, and what comes of a request to it.
 type style struct {
-	name, code string
+	name, code string // in Go, a style of goStyled
 	request    map[string]any
 	want       map[string]string // fields of the response
+	topic      string            // of SNS, in Go
+	seconds    int               // the time limit; 0 is 60
 }
 
 const wantHTTPS = `import json, http.client, urllib.parse
@@ -143,7 +146,7 @@ func (s *style) check(t *testing.T, program, runner string, files map[string]str
 	event := map[string]any{"RequestType": "Create", "StackId": "arn:aws:cloudformation:us-east-1:1:stack/s/1", "RequestId": "11111111-2222", "LogicalResourceId": "Thing"}
 	maps.Copy(event, s.request)
 	result := filepath.Join(dir, "result.json")
-	order, err := json.Marshal(map[string]any{"event": event, "function": "index.handler", "seconds": 60, "result": result, "token": "arn:aws:lambda:us-east-1:1:function:f"})
+	order, err := json.Marshal(map[string]any{"event": event, "function": "index.handler", "seconds": cmp.Or(s.seconds, 60), "result": result, "token": "arn:aws:lambda:us-east-1:1:function:f", "topic": s.topic})
 	if err != nil {
 		t.Fatal(err)
 	}

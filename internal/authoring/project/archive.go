@@ -149,14 +149,23 @@ func (p *Project) Program() string {
 	return "bin/bootstrap"
 }
 
-// CheckBuilt looks whether bin/ holds a program that Lambda can run. The error is a
+// CheckBuilt looks whether bin/ holds the programs that Lambda runs. The error is a
 // *[BuildError], or that of the file system.
 func (p *Project) CheckBuilt() error {
-	const build = `build it with "make" or with: GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build -o `
-	name := p.Program()
+	err := p.checkProgram(p.Program(), "-o "+p.Program()+" ./cmd")
+	if custom := p.CustomProgram(); err == nil && custom != "" {
+		name := "bin/" + CustomFolder + path.Ext(p.Program())
+		err = p.checkProgram(name, "-C "+CustomFolder+" -o ../"+name+" "+custom)
+	}
+	return err
+}
+
+// checkProgram looks whether a program can run in Lambda. The last argument has the options that it is built with.
+func (p *Project) checkProgram(name, options string) error {
+	hint := `build it with "make" or with: GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go build ` + options
 	file, err := files.Open(p.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &BuildError{fmt.Sprintf("the handlers are not built: %s does not exist", p.Name(name)), build + name + " ./cmd"}
+		return &BuildError{fmt.Sprintf("the handlers are not built: %s does not exist", p.Name(name)), hint}
 	}
 	if err != nil {
 		return fmt.Errorf("read the handlers: %w", err)
@@ -168,11 +177,11 @@ func (p *Project) CheckBuilt() error {
 	}
 	binary, err := elf.NewFile(file)
 	if err != nil {
-		return &BuildError{fmt.Sprintf("%s is not a program for Linux, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
+		return &BuildError{fmt.Sprintf("%s is not a program for Linux, on which the handlers run", p.Name(name)), hint}
 	}
 	defer func() { _ = binary.Close() }() // only read
 	if binary.Machine != elf.EM_X86_64 {
-		return &BuildError{fmt.Sprintf("%s is built for another processor than x86-64, on which the handlers run", p.Name(name)), build + name + " ./cmd"}
+		return &BuildError{fmt.Sprintf("%s is built for another processor than x86-64, on which the handlers run", p.Name(name)), hint}
 	}
 	return nil
 }

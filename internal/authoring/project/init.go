@@ -35,6 +35,10 @@ type InitConfig struct {
 	// ImportPath is the path of the module of a project in Go.
 	ImportPath string
 
+	// CustomProgram is the package in the folder custom of a project in Go that is the code of a custom resource, and CustomTags are
+	// its build tags; see [CustomFolder].
+	CustomProgram, CustomTags string
+
 	// Namespace is the package of a project in Java; empty is the official default.
 	Namespace string
 

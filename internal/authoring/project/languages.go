@@ -148,7 +148,40 @@ func startGo(p *Project) error {
 	return nil
 }
 
-func goOptions(config InitConfig) object { return object{{"import_path", config.ImportPath}} }
+func goOptions(config InitConfig) object {
+	out := object{{"import_path", config.ImportPath}}
+	if config.CustomProgram != "" {
+		out = append(out, pair{customOption, config.CustomProgram})
+	}
+	if config.CustomTags != "" {
+		out = append(out, pair{customTags, config.CustomTags})
+	}
+	return out
+}
+
+// CustomFolder is the folder with the code of a custom resource in a project in Go: a module with a program that is built and
+// packed beside the handlers. The handlers start it for each request, as Lambda does: what its packages do when it starts, and
+// what main sets up for the handler, is as it was. The setting custom_resource names its package, custom_resource_tags its build tags.
+const (
+	CustomFolder = "custom"
+	customOption = "custom_resource"
+	customTags   = "custom_resource_tags"
+)
+
+// CustomTags are the build tags of the program in [CustomFolder], with commas between them.
+func (p *Project) CustomTags() string { return p.Option(customTags) }
+
+// CustomProgram is the package of the program in [CustomFolder], as the go command takes it, "" without one.
+func (p *Project) CustomProgram() string {
+	name := p.Option(customOption)
+	switch {
+	case !fs.ValidPath(name): // it is not an option of the go command either
+		return ""
+	case name == ".":
+		return name
+	}
+	return "./" + name
+}
 
 // packGo adds the program and the sources of handlers in Go.
 func (p *Project) packGo(a *archiver, _ ArchiveConfig) error {
@@ -168,7 +201,11 @@ func (p *Project) packGo(a *archiver, _ ArchiveConfig) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, dir := range []string{"cmd", "internal"} {
+	sources := []string{"cmd", "internal"}
+	if p.CustomProgram() != "" {
+		sources = append(sources, CustomFolder)
+	}
+	for _, dir := range sources {
 		if err := a.folder(dir, true); err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ ATTRIBUTES: Dict[str, str] = {{json .Attributes}}
 WRITE_ONLY: List[str] = {{json .WriteOnly}}
 {{- if not .Read}}
 SECRETS: List[str] = {{json .Secrets}}
+# What is kept beside the properties: code makes identifiers of the stack and the logical ID that a resource was created with.
+# Requests without a stack have others each time, and resources move between stacks.
+STACK, LOGICAL = "stack ID", "logical ID"
 {{- end}}
 # The environment variables of the function.
 ENVIRONMENT: Dict[str, str] = {{json .Environment}}
@@ -53,7 +56,7 @@ def create(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
         return _failed(answer)
 {{- if not .Read}}
     try:
-        _keep(session, answer, model)
+        _keep(session, request, answer, model)
     except Exception:
         _call(session, request, {}, "Delete", _properties(model), answer["PhysicalResourceId"])  # nothing would know it
         raise
@@ -70,7 +73,7 @@ def update(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
     if not context:
         _found(session, request, identifier)
 {{- else}}
-    kept = _kept(session, identifier)
+    kept = _kept(session, request, identifier)
     old = dict(kept, **old)
 {{- end}}
     answer = _call(session, request, context, "Update", _properties(model), identifier, _properties(old))
@@ -88,7 +91,7 @@ def update(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
             "in the schema; changed: %s" % ", ".join(changed),
         )
 {{- if not .Read}}
-    _keep(session, answer, model, old)
+    _keep(session, request, answer, model, old)
 {{- end}}
     return _succeeded(_with(model, answer, old))
 
@@ -102,7 +105,7 @@ def delete(session: Optional[SessionProxy], request: ResourceHandlerRequest, con
     if not context:
         _found(session, request, identifier)
 {{- else}}
-    model = dict(_kept(session, identifier), **model)
+    model = dict(_kept(session, request, identifier), **model)
 {{- end}}
     answer = _call(session, request, context, "Delete", _properties(model), identifier)
     if answer["Status"] == "PENDING":
@@ -136,7 +139,7 @@ def _found(session: Optional[SessionProxy], request: ResourceHandlerRequest, ide
     return _with(model, {"PhysicalResourceId": identifier, "Data": properties}, {})
 {{- else}}
     LOG.warning("READ of %s is not written yet and returns what the code returned last: see read_handler in src/{{.Package}}/handlers.py", TYPE_NAME)
-    return _succeeded(_with({}, {"PhysicalResourceId": identifier}, _kept(session, identifier)))
+    return _succeeded(_with({}, {"PhysicalResourceId": identifier}, _kept(session, request, identifier)))
 
 
 def _parameter(identifier: str) -> str:
@@ -144,23 +147,29 @@ def _parameter(identifier: str) -> str:
     return "/%s/%s" % (TYPE_NAME.replace("::", "-"), hashlib.sha256(identifier.encode()).hexdigest()[:32])
 
 
-def _keep(session: SessionProxy, answer: Dict[str, Any], model: Dict[str, Any], old: Optional[Dict[str, Any]] = None) -> None:
+def _keep(
+    session: SessionProxy, request: ResourceHandlerRequest, answer: Dict[str, Any], model: Dict[str, Any], old: Optional[Dict[str, Any]] = None
+) -> None:
     """Keeps the attributes for READ, and the properties without secrets for a Delete that has only the identifier."""
     kept = _with(model, answer, old or {}, hidden=SECRETS)
+    kept.update({STACK: _stack(request), LOGICAL: request.logicalResourceIdentifier})
     session.client("ssm").put_parameter(
         Name=_parameter(answer["PhysicalResourceId"]), Value=json.dumps(kept), Type="SecureString", Overwrite=True,
         Tier="Intelligent-Tiering",
     )
 
 
-def _kept(session: SessionProxy, identifier: str) -> Dict[str, Any]:
+def _kept(session: SessionProxy, request: ResourceHandlerRequest, identifier: str) -> Dict[str, Any]:
+    """Returns what was kept of the resource, whose stack and logical ID the request gets."""
     try:
         found = session.client("ssm").get_parameter(Name=_parameter(identifier), WithDecryption=True)
     except ClientError as error:
         if error.response["Error"]["Code"] == "ParameterNotFound":
             raise exceptions.NotFound(TYPE_NAME, identifier)
         raise
-    return json.loads(found["Parameter"]["Value"])
+    kept = json.loads(found["Parameter"]["Value"])
+    request.stackId, request.logicalResourceIdentifier = kept.pop(STACK), kept.pop(LOGICAL)
+    return kept
 {{- end}}
 
 def _model(state: Optional[ResourceModel]) -> Dict[str, Any]:
@@ -250,6 +259,11 @@ def _failed(answer: Dict[str, Any]) -> ProgressEvent:
     return ProgressEvent.failed(HandlerErrorCode.GeneralServiceException, str(answer.get("Reason") or "the code gave no reason"))
 
 
+def _stack(request: ResourceHandlerRequest) -> str:
+    where = (request.awsPartition or "aws", request.region or "us-east-1", request.awsAccountId or "000000000000", request.clientRequestToken)
+    return request.stackId or "arn:%s:cloudformation:%s:%s:stack/none/%s" % where
+
+
 def _unknown(request: ResourceHandlerRequest) -> str:
     """The identifier in a Delete of what was never created."""
     return "%s-%s" % (request.logicalResourceIdentifier or "Resource", request.clientRequestToken[:12])
@@ -267,7 +281,7 @@ def _call(
         "RequestType": kind,
         "ServiceToken": token,
         "ResponseURL": "",  # that of the process
-        "StackId": request.stackId or "arn:%s:cloudformation:%s:%s:stack/none/%s" % (partition, region, account, request.clientRequestToken),
+        "StackId": _stack(request),
         "RequestId": request.clientRequestToken,
         "LogicalResourceId": request.logicalResourceIdentifier or "Resource",
         "ResourceType": RESOURCE_TYPE,

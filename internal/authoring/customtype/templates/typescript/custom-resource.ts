@@ -38,6 +38,9 @@ const ATTRIBUTES: Record<string, string> = {{json .Attributes}};
 const WRITE_ONLY: string[] = {{json .WriteOnly}};
 {{- if not .Read}}
 const SECRETS: string[] = {{json .Secrets}};
+// What is kept beside the properties: code makes identifiers of the stack and the logical ID that a resource was created with.
+const STACK = 'stack ID';
+const LOGICAL = 'logical ID';
 {{- end}}
 // The environment variables of the function.
 const ENVIRONMENT: Record<string, string> = {{json .Environment}};
@@ -54,6 +57,8 @@ interface Answer {
 
 export class CustomResource {
     private readonly identifier: string;
+    private stack: string;
+    private logical: string;
 
     constructor(
         private readonly session: Optional<SessionProxy>,
@@ -61,6 +66,10 @@ export class CustomResource {
         private readonly logger: LoggerProxy
     ) {
         this.identifier = modelOf(request.desiredResourceState).{{.Identifier}} || modelOf(request.previousResourceState).{{.Identifier}};
+        const account = request.awsAccountId || '000000000000';
+        const place = `${request.awsPartition || 'aws'}:cloudformation:${request.region || 'us-east-1'}:${account}`;
+        this.stack = `arn:${place}:stack/none/${request.clientRequestToken}`; // requests have none
+        this.logical = request.logicalResourceIdentifier || 'Resource';
     }
 
     async create(): Promise<Progress> {
@@ -68,7 +77,7 @@ export class CustomResource {
         const answer = await this.call('Create', propertiesOf(model));
         if (answer.Status === 'FAILED') {
             // CloudFormation deletes what a custom resource has created before it failed.
-            const unknown = `${this.request.logicalResourceIdentifier || 'Resource'}-${this.request.clientRequestToken.slice(0, 12)}`;
+            const unknown = `${this.logical}-${this.request.clientRequestToken.slice(0, 12)}`;
             await this.call('Delete', propertiesOf(model), answer.PhysicalResourceId || unknown);
             return failed(answer);
         }
@@ -171,13 +180,14 @@ export class CustomResource {
     private async keep(model: Properties): Promise<void> {
         await this.ssm().makeRequestPromise('putParameter', {
             Name: this.parameter(model.{{.Identifier}}),
-            Value: JSON.stringify(model),
+            Value: JSON.stringify({ ...model, [STACK]: this.stack, [LOGICAL]: this.logical }),
             Type: 'SecureString',
             Overwrite: true,
             Tier: 'Intelligent-Tiering',
         });
     }
 
+    /** Returns what was kept of the resource, with whose stack and logical ID the code is called from now on. */
     private async kept(): Promise<Properties> {
         this.known();
         try {
@@ -185,7 +195,10 @@ export class CustomResource {
                 Name: this.parameter(this.identifier),
                 WithDecryption: true,
             });
-            return JSON.parse(found.Parameter.Value);
+            const { [STACK]: stack, [LOGICAL]: logical, ...kept } = JSON.parse(found.Parameter.Value);
+            this.stack = stack;
+            this.logical = logical;
+            return kept;
         } catch (error) {
             if ((error as any).code === 'ParameterNotFound') {
                 throw new exceptions.NotFound(TYPE_NAME, this.identifier);
@@ -219,9 +232,9 @@ export class CustomResource {
             RequestType: kind,
             ServiceToken: token,
             ResponseURL: '', // that of the process
-            StackId: `arn:${partition}:cloudformation:${region}:${account}:stack/none/${request.clientRequestToken}`,
+            StackId: this.stack,
             RequestId: request.clientRequestToken,
-            LogicalResourceId: request.logicalResourceIdentifier || 'Resource',
+            LogicalResourceId: this.logical,
             ResourceType: RESOURCE_TYPE,
             ResourceProperties: { ...properties, ServiceToken: token },
         };
