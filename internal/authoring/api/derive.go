@@ -372,9 +372,17 @@ func (d *deriver) addInput(action string, op *Operation) {
 		return
 	}
 	for _, m := range body {
+		renamed, isNew := strings.CutPrefix(m.Name, "New")
+		isNew = isNew && action == "update" && renamed != ""
 		switch {
 		case m.Token:
 			d.ignore(m.Name, "it makes calls idempotent")
+		case isNew && d.isIdentifier(renamed):
+			d.ignore(m.Name, fmt.Sprintf("%s would rename the resource", op.Name))
+		case isNew && d.exact(renamed) != nil && alike(d.exact(renamed).Uses[0].Member.Shape, m.Shape):
+			p := d.exact(renamed)
+			p.Uses = append(p.Uses, Use{action, op, m})
+			d.note(p.Name, "updatable", "%s takes it as %s", op.Name, m.Name)
 		case d.isIdentifier(m.Name) && action != "create", d.pages(op, m):
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")

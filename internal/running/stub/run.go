@@ -123,7 +123,12 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 			out[m.Name] = withoutSecrets(m.Shape, v)
 		}
 	}
-	for name := range out {
+	for name, v := range out {
+		if base, isNew := strings.CutPrefix(name, "New"); isNew && c.role.action == update && r.settable[plain(base)] {
+			delete(out, name)
+			name = base
+			out[name] = v
+		}
 		if r.secret[plain(name)] {
 			delete(out, name)
 		}
