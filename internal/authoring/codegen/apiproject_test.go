@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"text/template"
 )
 
 // thingSchema is a type with all that changes the text of handlers.
@@ -62,6 +63,40 @@ func TestAPIClient(t *testing.T) {
 	gocmd(t, dir, nil, "test", "-trimpath", "./cmd/resource")
 }
 
+// TestAPIClientXML runs the tests of the client of a service with XML.
+func TestAPIClientXML(t *testing.T) {
+	text, err := os.ReadFile("testdata/client_xml_test.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	common, err := os.ReadFile("testdata/client_test.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, protocol := range []string{"restXml", "awsQuery"} {
+		t.Run(protocol, func(t *testing.T) {
+			files, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: binding(t, func(b map[string]any) {
+				b["protocol"], b["namespace"], b["version"] = protocol, "urn:t", "2026-01-01"
+				inside(b, "read")["result"] = "ReadResult"
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range files {
+				write(t, dir, f.Path, string(f.Data))
+			}
+			var test strings.Builder
+			if err := template.Must(template.New("").Delims("[[-", "]]").Parse(string(text))).Execute(&test, map[string]bool{"Query": protocol == "awsQuery"}); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "cmd/resource/client_xml_test.go", test.String())
+			write(t, dir, "cmd/resource/client_test.go", string(common))
+			gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestTrees|TestHostileXML|TestXMLFailures", "./cmd/resource")
+		})
+	}
+}
+
 // TestAPIHandlers compiles each variant of the handlers: without dead code, formatted, with what belongs to it.
 func TestAPIHandlers(t *testing.T) {
 	drop := func(name string) func(map[string]any) { return func(b map[string]any) { delete(b, name) } }
@@ -88,9 +123,18 @@ func TestAPIHandlers(t *testing.T) {
 		{name: "no success", change: func(b map[string]any) { delete(inside(b, "wait"), "success") }, has: `case "CREATING"`, hasNot: `case "ACTIVE"`},
 		{name: "no list", change: drop("list"), has: "api.Read", hasNot: "func List"},
 		{name: "no update", change: drop("update"), has: "retag", hasNot: "api.Update"},
+		{name: "several", change: func(b map[string]any) { inside(b, "read")["items"] = []string{"things"} }, has: "api.Read", hasNot: "api.Create.sends"},
+		{name: "set later", change: func(b map[string]any) { inside(b, "create")["send"] = []any{} }, has: "PATCH /things/{id} sets what create does not.", hasNot: "api.Delete, live"},
+		{name: "revision", change: func(b map[string]any) {
+			etag := map[string]any{"property": "Size", "in": "header", "at": []string{"ETag"}, "shape": map[string]any{"kind": "string"}, "live": true}
+			inside(b, "read")["receive"], inside(b, "delete")["send"] = []any{etag}, []any{etag}
+		}, has: "c.call(ctx, api.Delete, live)", hasNot: "api.Delete, desired"},
+		{name: "hosts", change: func(b map[string]any) { inside(b, "read")["host"] = "{Id}." }, has: "api.Read", hasNot: "api.Create.sends"},
+		{name: "restXml", change: func(b map[string]any) { b["protocol"] = "restXml" }, has: "api.Read", hasNot: "api.Create.sends"},
+		{name: "awsQuery without tags and list", change: func(b map[string]any) { b["protocol"] = "awsQuery"; delete(b, "tags"); delete(b, "list") }, has: "api.Read", hasNot: "func List"},
 	} {
 		s := thingSchema
-		if c.name == "no list" {
+		if strings.Contains(c.hasNot, "func List") {
 			s = strings.Replace(s, `, "list": {"permissions": []}`, "", 1)
 		}
 		files, err := Generate(Input{Schema: parse(t, s), Language: "go", ImportPath: "example.com/v" + string(rune('a'+i)), Binding: binding(t, c.change)})
