@@ -117,7 +117,7 @@ type deriver struct {
 	params   map[string]*Property // by the normalised names of the identifiers of the operations
 	ignored  map[string]bool      // normalised names of members that were left out
 	siblings map[string]bool      // normalised names of the members of the request or response that is being read
-	parts    map[string]bool      // normalised names of members of the items of lists in the read
+	parts    map[string]bool      // normalised names of members of the items of lists in the read, and of structures that create takes
 	reshaped map[*Property]bool   // that read returns in another form
 }
 
@@ -184,7 +184,7 @@ func (d *deriver) collect() {
 	read := d.members(returned, r.Read, "read", " response")
 	d.beside(read)
 	for _, m := range read {
-		if p := d.find(m.Name); p != nil && !p.Tags && !alike(p.Uses[0].Member.Shape, m.Shape) {
+		if p := d.find(m.Name); p != nil && !p.Tags && (!alike(p.Uses[0].Member.Shape, m.Shape) || d.API.Format == "smithy" && numeric(p.Uses[0].Member.Shape) != numeric(m.Shape) && m.Shape.Kind != Any) {
 			d.reshaped[p] = true
 			continue
 		}
@@ -195,9 +195,12 @@ func (d *deriver) collect() {
 	d.parts = map[string]bool{}
 	for _, m := range read {
 		if m.Shape.Kind == List {
-			for _, inner := range m.Shape.Item.Members {
-				d.parts[norm(inner.Name)] = true
-			}
+			d.addParts(m.Shape.Item)
+		}
+	}
+	for _, p := range d.Properties {
+		if m := p.in("create"); m != nil && d.API.Format == "smithy" {
+			d.addParts(m.Shape)
 		}
 	}
 	if created, _ := r.Returned(r.Create); created != nil {
@@ -241,6 +244,13 @@ func (d *deriver) addETag() {
 	d.Properties = append(d.Properties, p)
 }
 
+// addParts notes the members of a structure.
+func (d *deriver) addParts(s *Shape) {
+	for _, m := range s.Members {
+		d.parts[norm(m.Name)] = true
+	}
+}
+
 // addNested adds members of structures in the response of read to properties that it does not have beside them.
 func (d *deriver) addNested(read []*Member) {
 	for _, p := range d.Properties {
@@ -248,7 +258,8 @@ func (d *deriver) addNested(read []*Member) {
 			continue
 		}
 		for _, around := range read {
-			if around.Shape.Kind != Structure || strings.HasPrefix(norm(around.Name), "pending") { // not what it is, but what it will be
+			own := d.find(around.Name)
+			if around.Shape.Kind != Structure || own != nil && own.settable() != nil || strings.HasPrefix(norm(around.Name), "pending") { // not what it is, but what it will be
 				continue
 			}
 			for _, m := range around.Shape.Members {
@@ -280,6 +291,8 @@ func alike(a, b *Shape) bool {
 	}
 	return a.Kind != List && a.Kind != Map || a.Item == nil || b.Item == nil || kind(a.Item) == kind(b.Item) || a.Item.Kind == Any || b.Item.Kind == Any
 }
+
+func numeric(s *Shape) bool { return s.Kind == Integer || s.Kind == Number }
 
 // beside notes the members of a request or a response: a property is not one of them by a similar
 // name if another has its very name.

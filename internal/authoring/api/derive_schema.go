@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -153,7 +154,7 @@ func (d *deriver) additional() (out []*document.Value) {
 // tags is the property for the tags of the resource, or nil.
 func (d *deriver) tags() *Property {
 	for _, p := range d.Properties {
-		if p.Tags && !p.ReadOnly {
+		if p.Tags && !p.ReadOnly && p.settable() != nil {
 			if k := p.settable().Shape.Kind; k == List || k == Map {
 				return p
 			}
@@ -297,7 +298,15 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 		return out
 	case Map:
 		pattern := ".*"
-		if s.Key != nil && s.Key.Pattern != "" && b.usable(s.Key.Pattern, path) {
+		switch {
+		case s.Key == nil:
+		case len(s.Key.Enum) > 0:
+			names := make([]string, len(s.Key.Enum))
+			for i, name := range s.Key.Enum {
+				names[i] = regexp.QuoteMeta(name)
+			}
+			pattern = "^(" + strings.Join(names, "|") + ")$"
+		case s.Key.Pattern != "" && b.usable(s.Key.Pattern, path):
 			pattern = s.Key.Pattern
 		}
 		out := obj("type", document.NewString("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -60,8 +61,21 @@ func (r *smithyReader) shaped(s *smithy.Shape) *Resource {
 		out.Identifiers = append(out.Identifiers, n.Name)
 	}
 	out.Identifiers = append(forgottenParents(out), out.Identifiers...)
+	if out.Create != nil { // what it is in comes before its own identifiers, which create may make
+		slices.SortStableFunc(out.Identifiers, func(a, b string) int { return cmp.Compare(taken(out.Create, b), taken(out.Create, a)) })
+	}
 	out.Tags = r.tags
 	return out
+}
+
+// taken is 1 if an operation requires a member of that name, else 0.
+func taken(op *Operation, name string) int {
+	for _, m := range op.Members() {
+		if m.Required && norm(m.Name) == norm(name) {
+			return 1
+		}
+	}
+	return 0
 }
 
 // forgottenParents are the members that read and create require besides the identifiers: some models
@@ -219,6 +233,7 @@ func (r *smithyReader) addNamed(found *Resource) {
 		return
 	}
 	found.Identifiers = append(forgottenParents(found), found.Identifiers...)
+	found.Update = slices.DeleteFunc(found.Update, func(op *Operation) bool { return !found.named(op.Members(), 1) })
 	// A shape of the same name that lacks operations is complete by its names.
 	r.api.Others = slices.DeleteFunc(r.api.Others, func(c Candidate) bool { return c.Name == found.Name })
 	r.api.Resources = append(r.api.Resources, found)
@@ -255,6 +270,13 @@ func selects(list, remove *Operation) (among string, identifiers []string) {
 		return "", nil
 	}
 	return lists[0], identifiers
+}
+
+// named reports whether members say which resource is meant.
+func (r *Resource) named(members []*Member, depth int) bool {
+	return slices.ContainsFunc(members, func(m *Member) bool {
+		return same(r.Name, m.Name, r.Identifiers[len(r.Identifiers)-1]) || depth > 0 && r.named(m.Shape.Members, depth-1)
+	})
 }
 
 // Selects reports whether a member of a request is an identifier, or a list of them.
