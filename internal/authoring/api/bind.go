@@ -200,7 +200,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
+		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision || action == "delete" && !p.Identifier, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
 		if !required && strings.HasPrefix(op.ContentType, "application/merge-patch+json") {
 			bound.Reset = json.RawMessage("null") // which removes a member, whereas {} changes nothing
 		}
@@ -217,7 +217,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 				out.Send = append(out.Send, Bound{Property: p.Name, Spot: Spot{In: "host", At: []string{m.Name}}, Shape: &BoundShape{Kind: "string"}, Required: true})
 			}
 		}
-		if p := b.exact(revisionName(m)); p != nil && p.Revision && action == "delete" {
+		if p := b.exact(revisionName(m)); p != nil && action == "delete" && (p.Revision || m.Required && !p.Identifier && p.in("read") != nil) {
 			add(p, m, true)
 		}
 	}

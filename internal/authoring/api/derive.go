@@ -368,7 +368,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 	for _, m := range op.Params {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
-		case m.Token || d.pages(op, m) || norm(m.Name) == "ifmatch":
+		case m.Token || d.pages(op, m) || norm(m.Name) == "ifmatch" && action != "create":
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
 		case d.API.Format == "openapi":

@@ -55,11 +55,19 @@ func (d *deriver) buildSchema() {
 				paths[list.name] = append(paths[list.name], pointer)
 			}
 		}
-		if set, read := p.settable(), p.in("read"); set != nil && read != nil && !p.ReadOnly && !p.WriteOnly && !p.Tags {
-			for _, path := range unreturned(set.Shape, read.Shape, 0) {
-				paths["writeOnlyProperties"] = append(paths["writeOnlyProperties"], document.NewString("/properties/"+p.Name+path))
-				d.note(p.Name+strings.ReplaceAll(path, "/", "."), "writeOnly", "%s does not return it", d.Resource.Read.Name)
+		create, update, read := p.in("create"), p.in("update"), p.in("read")
+		nested := func(list, choice string, from, to *Member, format, operation string) {
+			if from == nil || to == nil || p.ReadOnly || p.Tags || p.WriteOnly && list == "writeOnlyProperties" || p.CreateOnly && list == "createOnlyProperties" {
+				return
 			}
+			for _, path := range lacking(from.Shape, to.Shape, 0) {
+				paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
+				d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
+			}
+		}
+		nested("writeOnlyProperties", "writeOnly", p.settable(), read, "%s does not return it", d.Resource.Read.Name)
+		if d.API.Format == "smithy" && update != nil {
+			nested("createOnlyProperties", "createOnly", create, update, "%s does not take it", p.operation("update"))
 		}
 	}
 	out := obj("typeName", document.NewString(d.TypeName), "description", document.NewString(cut(d.describe())))
@@ -88,14 +96,24 @@ func (d *deriver) buildSchema() {
 	d.schema = out
 }
 
-// unreturned are the paths of members that a value has in a request and not in a response.
-func unreturned(set, read *Shape, depth int) (paths []string) {
+// operation is the name of the operation by which an action has the property.
+func (p *Property) operation(action string) string {
+	for _, u := range p.Uses {
+		if u.Action == action {
+			return u.Operation.Name
+		}
+	}
+	return ""
+}
+
+// lacking are the paths of members that a value has in a request and not in another request or response.
+func lacking(set, read *Shape, depth int) (paths []string) {
 	if set == read || depth > 4 {
 		return nil
 	}
 	switch {
 	case (set.Kind == List || set.Kind == Map) && set.Kind == read.Kind:
-		for _, path := range unreturned(set.Item, read.Item, depth+1) {
+		for _, path := range lacking(set.Item, read.Item, depth+1) {
 			paths = append(paths, "/*"+path)
 		}
 	case set.Kind == Structure && read.Kind == Structure:
@@ -106,7 +124,7 @@ func unreturned(set, read *Shape, depth int) (paths []string) {
 			case other == nil || other.WriteOnly:
 				paths = append(paths, "/"+name)
 			default:
-				for _, path := range unreturned(m.Shape, other.Shape, depth+1) {
+				for _, path := range lacking(m.Shape, other.Shape, depth+1) {
 					paths = append(paths, "/"+name+path)
 				}
 			}

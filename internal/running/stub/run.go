@@ -433,8 +433,12 @@ func (s *Stub) change(c *call, i *item) {
 			}
 			continue
 		}
-		if old, set := i.get(r.Name, name); set && c.merge {
+		old, set := i.get(r.Name, name)
+		switch m := memberOf(s.settableOf(r, c.op), name); {
+		case set && c.merge:
 			v = merged(old, v)
+		case set && m != nil && s.api.Format == "smithy":
+			v = withOthers(m.Shape, v, old)
 		}
 		s.setProp(r, i, name, v)
 	}
@@ -443,6 +447,37 @@ func (s *Stub) change(c *call, i *item) {
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())
+}
+
+func memberOf(members []*api.Member, name string) *api.Member {
+	for _, m := range members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// withOthers is a value with those members of an old one that the shape of the value cannot have: the update leaves them as they are.
+func withOthers(shape *api.Shape, v, old any) any {
+	to, isObject := v.(map[string]any)
+	from, wasObject := old.(map[string]any)
+	if !isObject || !wasObject || shape.Kind != api.Structure {
+		return v
+	}
+	out := map[string]any{}
+	for name, inner := range from {
+		if shape.Member(name) == nil {
+			out[name] = inner
+		}
+	}
+	for name, inner := range to {
+		out[name] = inner
+		if m := shape.Member(name); m != nil {
+			out[name] = withOthers(m.Shape, inner, from[name])
+		}
+	}
+	return out
 }
 
 // merged is the result of a JSON merge patch.

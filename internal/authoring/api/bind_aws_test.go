@@ -1,0 +1,212 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// groups is a service as older ones of AWS are: resources are read by lists, updates have new names, tags have calls of their own.
+const groups = `$version: "2"
+namespace t
+use aws.api#service
+use aws.auth#sigv4
+use aws.protocols#awsQuery
+@awsQuery
+@sigv4(name: "groups")
+@service(sdkId: "Groups", arnNamespace: "groups", endpointPrefix: "groups")
+@xmlNamespace(uri: "urn:groups")
+service Groups {
+    version: "2014-10-31"
+    operations: [CreateGroup, DescribeGroups, ModifyGroup, ModifyGroupMode, ModifyGroupMemberCount, DeleteGroup, CreateGroupMember, AddTagsToResource, RemoveTagsFromResource, ListTagsForResource]
+}
+operation CreateGroup {
+    input := { @required GroupName: String, Path: String, Secret: Secret, Rules: Rules, Limits: Limits, Labels: Labels, Owner: String, Tags: TagList }
+    output := { Group: Group }
+}
+operation DescribeGroups {
+    input := { GroupName: String, Marker: String }
+    output := { Marker: String, Groups: GroupList }
+    errors: [GroupNotFoundFault]
+}
+operation ModifyGroup {
+    input := { @required GroupName: String, NewGroupName: String, NewPath: String, Rules: Rules, Limits: Limits, Labels: Labels, Version: String }
+    output := { Group: Group }
+}
+operation ModifyGroupMode {
+    input := { @required GroupName: String, Mode: String }
+}
+operation ModifyGroupMemberCount {
+    input := { @required GroupName: String, MemberCount: Integer }
+}
+operation CreateGroupMember { input := { @required GroupName: String } }
+operation DeleteGroup {
+    input := { @required GroupName: String }
+    errors: [GroupNotFoundFault]
+}
+operation AddTagsToResource { input := { @required ResourceName: String, @required Tags: TagList } }
+operation RemoveTagsFromResource { input := { @required ResourceName: String, @required TagKeys: Names } }
+operation ListTagsForResource {
+    input := { @required ResourceName: String }
+    output := { TagList: TagList }
+}
+list GroupList { @xmlName("Group") member: Group }
+structure Group {
+    GroupName: String
+    GroupArn: String
+    Path: String
+    Rules: ReadRules
+    Limits: Limits
+    @xmlFlattened Labels: Labels
+    Owner: OwnerData
+    Mode: String
+    Version: String
+}
+structure OwnerData { Name: String }
+list Rules { member: Rule }
+structure Rule { Name: String, Hint: String }
+list ReadRules { member: ReadRule }
+structure ReadRule { Name: String }
+map Limits { key: String, value: Integer }
+list Labels { @xmlName("Label") member: String }
+list TagList { @xmlName("Tag") member: Tag }
+structure Tag { Key: String, Value: String }
+list Names { member: String }
+@sensitive string Secret
+@error("client")
+@httpError(404)
+structure GroupNotFoundFault {}
+`
+
+// boundTo is the binding of a resource as JSON, with its schema.
+func boundTo(t *testing.T, model, resource string) (binding, schema string) {
+	t.Helper()
+	a := readModel(t, model)
+	r := a.Resource(resource)
+	if r == nil {
+		t.Fatalf("no resource %s, but %v", resource, a.Others)
+	}
+	d, problems := Derive(a, r, "Acme::T::"+resource, &Settings{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	b, problems := d.Bind()
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	_ = json.NewEncoder(&out).Encode(json.RawMessage(d.schema.AppendJSON(nil)))
+	return string(text), out.String()
+}
+
+// TestBindQuery: a type of a service with awsQuery whose resources are read by a list.
+func TestBindQuery(t *testing.T) {
+	binding, schema := boundTo(t, groups, "Group")
+	for _, want := range []string{
+		`"protocol":"awsQuery","version":"2014-10-31"`,
+		`"name":"DescribeGroups","method":"POST","path":"/","result":"DescribeGroupsResult"`,
+		`"items":["Groups","Group"]`,
+		`{"property":"Path","in":"body","at":["NewPath"]`,
+		`{"property":"Rules","in":"body","at":["Rules"],"shape":{"kind":"list","item":{"kind":"object","name":"Rule"},"element":"member"},"reset":[]}`,
+		`"shape":{"kind":"map","item":{"kind":"integer"},"element":"entry","key":"key","value":"value"}`,
+		`{"property":"Labels","in":"body","at":["Labels"],"shape":{"kind":"list","item":{"kind":"string"}}}`, // flat in the response
+		`{"property":"Secret","in":"body","at":["Secret"],"shape":{"kind":"string"},"secret":true}`,
+		`{"property":"Version","in":"body","at":["Version"],"shape":{"kind":"string"},"required":true,"live":true}`,
+		`"at":["Tags","Tag"],"in":"body","form":{"kind":"list","key":"Key","value":"Value"}`,
+		`"at":["TagKeys","member"],"in":"body","form":{"kind":"keys"}`,
+		`"at":["TagList","Tag"],"in":"body","form":{"kind":"list","key":"Key","value":"Value"}`,
+	} {
+		if !strings.Contains(binding, want) {
+			t.Errorf("the binding lacks %s", want)
+		}
+	}
+	for _, not := range []string{"NewGroupName", "MemberCount"} {
+		if strings.Contains(binding, not) {
+			t.Errorf("the binding has %s", not)
+		}
+	}
+	for _, want := range []string{
+		`"writeOnlyProperties":["/properties/Secret","/properties/Rules/*/Hint","/properties/Owner"]`,
+		`"readOnlyProperties":["/properties/Version","/properties/GroupArn"]`,
+		`"minProperties":1`,
+	} {
+		if !strings.Contains(schema, want) {
+			t.Errorf("the schema lacks %s:\n%s", want, schema)
+		}
+	}
+}
+
+// TestBindXML: what is in headers, in the host, and in a structure within the response.
+func TestBindXML(t *testing.T) {
+	binding, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.api#service
+use aws.auth#sigv4
+use aws.protocols#restXml
+@restXml
+@sigv4(name: "keys")
+@service(sdkId: "Keys", arnNamespace: "keys", endpointPrefix: "keys")
+@xmlNamespace(uri: "urn:keys")
+service Keys { version: "1", operations: [CreateKey, GetKey, UpdateKey, DeleteKey] }
+@http(method: "POST", uri: "/keys", code: 201)
+@endpoint(hostPrefix: "{AccountId}.")
+operation CreateKey {
+    input := { @required @hostLabel @httpHeader("x-account") AccountId: String, @required @httpPayload @xmlName("KeyConfig") Config: KeyConfig }
+    output := { @httpPayload Key: Key }
+}
+@http(method: "GET", uri: "/keys/{Id}")
+@endpoint(hostPrefix: "{AccountId}.")
+operation GetKey {
+    input := { @required @hostLabel @httpHeader("x-account") AccountId: String, @required @httpLabel Id: String }
+    output := { @httpPayload Key: Key, @httpHeader("ETag") ETag: String }
+}
+@http(method: "PUT", uri: "/keys/{Id}/config")
+@endpoint(hostPrefix: "{AccountId}.")
+operation UpdateKey {
+    input := { @required @hostLabel @httpHeader("x-account") AccountId: String, @required @httpLabel Id: String, @httpHeader("If-Match") IfMatch: String, @required @httpPayload @xmlName("KeyConfig") Config: KeyConfig }
+}
+@http(method: "DELETE", uri: "/keys/{Id}", code: 204)
+@endpoint(hostPrefix: "{AccountId}.")
+operation DeleteKey { input := { @required @hostLabel @httpHeader("x-account") AccountId: String, @required @httpLabel Id: String, @httpHeader("If-Match") IfMatch: String } }
+structure Key { @required Id: String, KeyConfig: KeyConfig }
+structure KeyConfig { @required Name: String, Comment: String, Sizes: Sizes }
+map Sizes { key: Size, value: String }
+enum Size { SMALL, LARGE }
+`, "Key")
+	for _, want := range []string{
+		`"namespace":"urn:keys"`, `"identifier":["AccountId","Id"]`,
+		`"host":"{AccountId}.","root":"KeyConfig"`,
+		`{"property":"AccountId","in":"host","at":["AccountId"]`, `{"property":"AccountId","in":"header","at":["x-account"]`,
+		`{"property":"Comment","in":"body","at":["KeyConfig","Comment"]`, // in the response
+		`{"property":"Comment","in":"body","at":["Comment"]`,             // in the request
+		`{"property":"ETag","in":"header","at":["ETag"],"shape":{"kind":"string"}}`,
+		`{"property":"ETag","in":"header","at":["If-Match"],"shape":{"kind":"string"},"required":true,"live":true}`,
+	} {
+		if !strings.Contains(binding, want) {
+			t.Errorf("the binding lacks %s:\n%s", want, binding)
+		}
+	}
+	for _, want := range []string{`"readOnlyProperties":["/properties/Id","/properties/ETag"]`, `"^(SMALL|LARGE)$"`} {
+		if !strings.Contains(schema, want) {
+			t.Errorf("the schema lacks %s:\n%s", want, schema)
+		}
+	}
+}
+
+// TestAttributes: what is an attribute in XML is refused by name.
+func TestAttributes(t *testing.T) {
+	a := readModel(t, strings.Replace(strings.Replace(groups, "structure Rule {", "structure Rule { @xmlAttribute Kind: String,", 1), "Hint: String", "Hint: String", 1))
+	d, problems := Derive(a, a.Resource("Group"), "Acme::T::Group", &Settings{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	_, problems = d.Bind()
+	if !problems.HasErrors() || !strings.Contains(fmt.Sprint(problems.Err()), "Kind is an attribute in XML, which clients cannot send") {
+		t.Error(problems)
+	}
+}
