@@ -73,6 +73,9 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if s.hasTags() && plain(m.Name) == "tags" && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
 		return tagsAs(m.Shape, i.Tags), m.Shape.MinLen == nil || len(i.Tags) >= *m.Shape.MinLen
 	}
+	if r.revision != "" && plain(m.Name) == r.revision {
+		return json.Number(fmt.Sprint(i.Version + 1)), true
+	}
 	v, ok := i.get(r.Name, m.Name)
 	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
 		return i.ARN, true

@@ -129,7 +129,7 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 			name = base
 			out[name] = v
 		}
-		if r.secret[plain(name)] {
+		if r.secret[plain(name)] || r.revision != "" && plain(name) == r.revision {
 			delete(out, name)
 		}
 	}
@@ -375,6 +375,11 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 	}
 	if want, set := c.get("IfMatch"); set && c.op.Param(api.InHeader, "IfMatch") != nil && textOf(want) != i.etag() {
 		return nil, faultf(conflict, "If-Match is not the ETag of %s %s", r.Name, cut(own))
+	}
+	for _, m := range c.op.Members() {
+		if want, set := c.get(m.Name); set && r.revision != "" && plain(m.Name) == r.revision && textOf(want) != fmt.Sprint(i.Version+1) {
+			return nil, faultf(conflict, "%s is not that of %s %s", m.Name, r.Name, cut(own))
+		}
 	}
 	switch {
 	case reading:
