@@ -443,7 +443,7 @@ func (d *deriver) add(action string, op *Operation, m *Member) *Property {
 	}
 	tags := norm(m.Name) == "tags" && d.tagged()
 	switch {
-	case m.NotProperty && !tags && (action != "read" || d.exact(m.Name) == nil): // create may take what read marks so
+	case m.NotProperty && !tags && (action == "create" || d.exact(m.Name) == nil): // create may take what read and update mark so
 		d.ignore(m.Name, "the model marks it as not a property")
 		return nil
 	case m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed:

@@ -122,7 +122,13 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		f.Delay = max(w.Delay, 1)
 	}
 	identifiers := topLevel(s.PrimaryIdentifier)
-	f.CreateOnly = list(slices.DeleteFunc(topLevel(s.CreateOnly), func(name string) bool { return slices.Contains(identifiers, name) }))
+	var createOnly []string // paths, with slashes
+	for _, p := range s.CreateOnly {
+		if !slices.Contains(identifiers, p.Tokens[0]) && !slices.Contains(p.Tokens, "*") {
+			createOnly = append(createOnly, strings.Join(p.Tokens, "/"))
+		}
+	}
+	f.CreateOnly = list(createOnly)
 	if b.List != nil {
 		var additional []string
 		for _, paths := range s.AdditionalIdentifiers {
