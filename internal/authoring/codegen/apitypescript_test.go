@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestTypeScriptClient runs the tests of the client with Node.js. It is compiled with all checks of the compiler.
+// TestTypeScriptClient runs the tests of the client with Node.js, for each kind of protocol. They are compiled with all
+// checks of the compiler.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	modules := officialTypeScript(t)
@@ -15,23 +16,33 @@ func TestTypeScriptClient(t *testing.T) {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"client", "wire"} {
-		text, err := render("typescript/"+name+".ts", frame{Marker: marker})
+	for folder, api := range map[string]*frameAPI{"json": {}, "restxml": {XML: true}, "awsquery": {XML: true, Query: true}} {
+		for _, name := range []string{"client", "wire", "xml"} {
+			if name == "xml" && !api.XML {
+				continue
+			}
+			text, err := render("typescript/"+name+".ts", frame{Marker: marker, API: api})
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, folder+"/"+name+".ts", string(text))
+		}
+	}
+	tests := []string{"client_test", "client_xml_test"}
+	for _, name := range tests {
+		text, err := os.ReadFile("testdata/" + name + ".ts.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
 		write(t, dir, name+".ts", string(text))
 	}
-	tests, err := os.ReadFile("testdata/client_test.ts.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "client_test.ts", string(tests))
 	compileTypeScript(t, modules, dir)
-	run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=tap", "dist/client_test.js")
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%.8000s", err, out)
+	for _, name := range tests {
+		run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=tap", "dist/"+name+".js")
+		run.Dir = dir
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%.8000s", name, err, out)
+		}
 	}
 }
 
@@ -40,7 +51,7 @@ func compileTypeScript(t *testing.T, modules, dir string) {
 	t.Helper()
 	write(t, dir, "tsconfig.json", `{"compilerOptions": {"target": "ES2021", "module": "commonjs", "moduleResolution": "node", "strict": true,
 		"noUnusedLocals": true, "noImplicitReturns": true, "esModuleInterop": true, "experimentalDecorators": true, "skipLibCheck": true, "types": ["node"], "outDir": "dist"},
-		"include": ["*.ts"]}`)
+		"include": ["**/*.ts"], "exclude": ["node_modules", "dist"]}`)
 	compile := exec.CommandContext(t.Context(), filepath.Join(modules, ".bin", "tsc"))
 	compile.Dir = dir
 	if out, err := compile.CombinedOutput(); err != nil {

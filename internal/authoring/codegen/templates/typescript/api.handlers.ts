@@ -18,7 +18,7 @@ import {
     SessionProxy,
 } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
 import { api } from './api';
-import { Client{{if eq $api.Find "token"}}, uuidOf{{end}} } from './client';
+import { Client } from './client';
 import { ResourceModel, TypeConfigurationModel } from './models';
 import { {{.Imports}} } from './wire';
 
@@ -226,11 +226,10 @@ class Resource extends BaseResource<ResourceModel> {
                 throw error;
             }
         }
-{{- else if eq $api.Find "token"}}
-        // The same token makes no second resource.
-        const token = uuidOf(`${request.clientRequestToken}/${request.logicalResourceIdentifier ?? ''}`);
-        const made = await client.call(api.create, {{.Values}}, token);
 {{- else}}
+{{- if eq $api.Find "token"}}
+        // Another delivery sends the same token, which makes no second resource.
+{{- end}}
         const made = await client.call(api.create, {{.Values}});
 {{- end}}
         const identifier = only({ ...desired, ...made }, api.identifier);
@@ -337,7 +336,7 @@ class Resource extends BaseResource<ResourceModel> {
 }
 
 function connect(session: Optional<SessionProxy>, request: Request, configuration: TypeConfigurationModel): Client {
-    return new Client(api, configuration?.serialize() ?? {}, session, request.region);
+    return new Client(api, configuration?.serialize() ?? {}, session, request);
 }
 
 /** Returns the result, or undefined if the resource does not exist. */

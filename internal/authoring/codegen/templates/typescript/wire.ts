@@ -2,11 +2,14 @@
 
 /**
  * Requests and responses of the API: how src/api.ts describes them, and how properties get into requests and out
- * of responses. The text is the same for every API.
+ * of responses.
  */
 import { randomUUID } from 'crypto';
 
 import { exceptions, HandlerErrorCode } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
+{{- if .API.XML}}
+import { treeOf, valueOf } from './xml';
+{{- end}}
 
 /** Values of properties, by their names in the schema. */
 export type Values = Record<string, any>;
@@ -15,8 +18,14 @@ export type Values = Record<string, any>;
 export interface Binding {
     typeName: string;
     api: string;
-    version?: string;
     protocol: string;
+{{- if .API.Query}}
+    /** The parameter Version. */
+    version?: string;
+{{- else if .API.XML}}
+    /** The namespace of bodies. */
+    namespace?: string;
+{{- end}}
     endpoint?: string;
     auth: { kind: string; in?: string; name?: string; tokenUrl?: string; service?: string };
     identifier: string[];
@@ -31,7 +40,7 @@ export interface Binding {
     /** Error codes by HTTP status. */
     statuses: Record<string, string>;
     /** The members of objects. */
-    shapes?: Record<string, { property: string; wire: string; shape: Shape }[]>;
+    shapes?: Record<string, { property: string; wire: string; shape: Shape; secret?: boolean }[]>;
 }
 
 /** One operation. */
@@ -43,6 +52,13 @@ export interface Call {
     target?: string;
     contentType?: string;
     accept?: string;
+{{- if .API.Query}}
+    /** The element within the response that has its values. */
+    result: string;
+{{- else if .API.XML}}
+    /** The element that is the body of the request. */
+    root?: string;
+{{- end}}
     send?: Bound[];
     /** What the body of the response has, or each item of a list. */
     receive?: Bound[];
@@ -69,6 +85,8 @@ export interface Bound extends Spot {
     property: string;
     shape: Shape;
     required?: boolean;
+    /** Messages must not repeat it. */
+    secret?: boolean;
     /** What an update sends for a property that was removed. */
     reset?: any;
 }
@@ -81,10 +99,13 @@ export interface Shape {
     format?: string;
     item?: Shape;
     name?: string;
-    wrapped?: string;
+{{- if .API.XML}}
+    /** The element of each item of a list or entry of a map, unless it has the name of the list or map. */
+    element?: string;
+    /** The elements in an entry of a map. */
     key?: string;
     value?: string;
-    flat?: boolean;
+{{- end}}
 }
 
 /** How a list is read page by page. */
@@ -148,40 +169,52 @@ export interface Message {
     query: [string, string][];
     headers: Record<string, string>;
     body?: any;
-    /** Values of properties that reads never return, which messages do not repeat. */
+    /** Values that messages must not repeat. */
     secrets: string[];
 }
 
 /** Puts properties where an operation has them. */
 export function encode(api: Binding, send: Bound[] | undefined, values: Values): Message {
     const message: Message = { labels: {}, query: [], headers: {}, secrets: [] };
-    const returned = [...api.identifier, ...(api.read.receive ?? []).map(({ property }) => property)];
     for (const bound of send ?? []) {
-        const { property, shape } = bound;
+        const { property, shape, secret } = bound;
         const value = values[property];
-        if (value === undefined || value === null) {
+        if (!isPresent(value)) {
             continue;
         }
-        if (typeof value === 'string' && value !== '' && !returned.includes(property)) {
-            message.secrets.push(value);
+        if (!api.identifier.includes(property)) {
+            message.secrets.push(...secretsIn(api, value, shape, secret));
         }
-        if (shape.text && bound.in === 'path') {
-            place(message, bound, value); // the API knows what is not a number
-            continue;
+        if (shape.text && !isNumber(value)) {
+            throw new ApiError(bound.in === 'path' ? 'NotFound' : 'InvalidRequest', `${property} must be a number`);
         }
-        if (shape.text && !/^-?\d+(\.\d+)?$/.test(value)) {
-            throw new ApiError('InvalidRequest', `${property} must be a number`);
-        }
-        place(message, bound, toWire(api, value, shape));
+        place(message, bound, {{if .API.XML}}treeOf(api, toWire(api, value, shape), shape){{else}}toWire(api, value, shape){{end}});
     }
     return message;
+}
+
+/** Returns the texts in a value that are secret, all of them if the value is. */
+function secretsIn(api: Binding, value: any, shape?: Shape, all = false): string[] {
+    if (typeof value === 'string') {
+        return all && value !== '' ? [value] : [];
+    }
+    if (!isPresent(value) || typeof value !== 'object') {
+        return [];
+    }
+    if (shape?.kind !== 'object') {
+        return Object.values(value).flatMap((item) => secretsIn(api, item, shape?.item, all));
+    }
+    const members = api.shapes?.[shape.name ?? ''] ?? [];
+    return members.flatMap(({ property, shape: inner, secret }) =>
+        secretsIn(api, valueAt(value, [property]), inner, all || secret)
+    );
 }
 
 /** Takes properties out of the body of a response, or out of an item of a list. */
 export function decode(api: Binding, receive: Bound[] | undefined, body: any): Values {
     const values: Values = {};
     for (const { property, at, shape } of receive ?? []) {
-        const value = valueAt(body, at);
+        const value = {{if .API.XML}}valueOf(api, valueAt(body, at), shape){{else}}valueAt(body, at){{end}};
         if (isPresent(value)) {
             values[property] = fromWire(api, value, shape);
         }
@@ -205,7 +238,7 @@ function fromWire(api: Binding, value: any, shape: Shape): any {
     switch (shape.kind) {
         case 'integer':
         case 'number':
-            return shape.text ? String(value) : Number(value);
+            return shape.text ? String(value) : isNumber(value) ? Number(value) : value;
         case 'string':
             return typeof value === 'object' ? value : String(value);
         case 'timestamp':
@@ -297,6 +330,7 @@ export function fillPath(call: Call, labels: Record<string, string>): string {
         return segments.map(percent).join('/');
     });
 }
+{{- if not .API.XML}}
 
 /** Returns the pairs of a form: a[b]=c, and a[0]=b for lists. */
 export function formOf(value: any, prefix = ''): [string, string][] {
@@ -305,10 +339,13 @@ export function formOf(value: any, prefix = ''): [string, string][] {
     }
     return Object.entries(value).flatMap(([key, item]) => formOf(item, prefix ? `${prefix}[${key}]` : key));
 }
+{{- end}}
 
 export function tagsToMap(form: TagForm, tags: any): Record<string, string> {
     const { kind, key = '', value = '' } = form;
-    return kind === 'map' ? { ...tags } : Object.fromEntries((tags ?? []).map((tag: any) => [tag[key], tag[value]]));
+    const list: any[] = Array.isArray(tags) ? tags : [];
+    const text = (tag: any, name: string): string => String(valueAt(tag, [name]) ?? '');
+    return kind === 'map' ? { ...tags } : Object.fromEntries(list.map((tag) => [text(tag, key), text(tag, value)]));
 }
 
 export function tagsFromMap(form: TagForm, tags: Record<string, string>): any {
@@ -337,7 +374,7 @@ export function equal(a: any, b: any): boolean {
 
 export function valueAt(body: any, at: string[]): any {
     const own = (value: any, name: string): boolean => Object.prototype.hasOwnProperty.call(value, name);
-    return at.reduce((value, name) => (isPresent(value) && own(value, name) ? value[name] : undefined), body);
+    return at.reduce((value, name) => (isObject(value) && own(value, name) ? value[name] : undefined), body);
 }
 
 function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
@@ -346,7 +383,6 @@ function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
 
 /** Returns the merge patch that also removes what a value had before. */
 export function mergePatch(value: any, before: any): any {
-    const isObject = (item: any): boolean => isPresent(item) && typeof item === 'object' && !Array.isArray(item);
     if (!isObject(value) || !isObject(before)) {
         return value;
     }
@@ -357,6 +393,15 @@ export function mergePatch(value: any, before: any): any {
 
 function isPresent(value: any): boolean {
     return value !== undefined && value !== null;
+}
+
+function isObject(value: any): boolean {
+    return isPresent(value) && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** Reports whether a value is a number, or a text with one. */
+function isNumber(value: any): boolean {
+    return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value);
 }
 
 // Integers with more digits than a number can have are bigint. JSON.parse and JSON.stringify see them as strings
@@ -377,6 +422,11 @@ export function fromJSON(text: string): any {
     });
     const isMarked = (value: any): boolean => typeof value === 'string' && value.startsWith(mark);
     return JSON.parse(safe, (_, value) => (isMarked(value) ? BigInt(value.slice(mark.length)) : value));
+}
+
+/** Joins pairs as in a query or a form. */
+export function joined(pairs: [string, string][]): string {
+    return pairs.map((pair) => pair.map(percent).join('=')).join('&');
 }
 
 /** Encodes a text for a URL, as RFC 3986 and Signature Version 4 require. */
