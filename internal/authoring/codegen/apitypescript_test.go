@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +26,9 @@ func TestTypeScriptClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !api.XML && strings.Contains(string(text), "XML") {
+				t.Errorf("%s.ts has code for XML in a project with JSON", name)
+			}
 			write(t, dir, folder+"/"+name+".ts", string(text))
 		}
 	}
@@ -38,10 +42,10 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 	compileTypeScript(t, modules, dir)
 	for _, name := range tests {
-		run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=tap", "dist/"+name+".js")
+		run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=spec", "dist/"+name+".js")
 		run.Dir = dir
-		if out, err := run.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%.8000s", name, err, out)
+		if out, err := run.CombinedOutput(); err != nil { // the failures are at the end
+			t.Errorf("%s: %v\n%s", name, err, out[max(0, len(out)-8000):])
 		}
 	}
 }

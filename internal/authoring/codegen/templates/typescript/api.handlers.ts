@@ -42,6 +42,7 @@ type Progress = ProgressEvent<ResourceModel, CallbackContext>;
 
 const DELAY_SECONDS = {{$api.Delay}};
 const MAX_TRIES = {{.Tries}};
+const TRANSIENT = ['Throttling', 'NetworkFailure', 'ServiceInternalError']; // errors that may not occur again
 
 class Resource extends BaseResource<ResourceModel> {
     // {{$api.Create}}, then {{$api.Read}} until it returns the resource{{if $api.Wait}} in the right state{{end}}.
@@ -160,8 +161,17 @@ class Resource extends BaseResource<ResourceModel> {
         const client = connect(session, request, configuration);
         const desired = { ...valuesOf(request.desiredResourceState), ...context.identifier };
         if (context.deleting) {
-            const live = await found(this.get(client, desired));
-            return live ? this.later(desired, context) : ProgressEvent.success<Progress>();
+            try {
+                await this.get(client, desired);
+            } catch (error) {
+                if (hasCode(error, 'NotFound')) {
+                    return ProgressEvent.success<Progress>();
+                }
+                if (!hasCode(error, ...TRANSIENT)) {
+                    throw error;
+                }
+            }
+            return this.later(desired, context);
         }
         const live = await this.get(client, {{if $api.Additional}}await this.locate(client, desired){{else}}desired{{end}});
         await found(client.call(api.delete, { ...live, ...desired })); // another delivery may have deleted it
@@ -219,8 +229,10 @@ class Resource extends BaseResource<ResourceModel> {
             made = await client.call(api.create, {{.Values}});
         } catch (error) {
             // The response may be lost: a new resource with the same {{$api.Unique}} is this one.
-            for await (const other of this.same(client, desired, [{{.Unique}}])) {
-                made = others.has(nameOf(other)) ? made : other;
+            if (hasCode(error, 'NetworkFailure', 'ServiceInternalError', 'GeneralServiceException')) {
+                for await (const other of this.same(client, desired, [{{.Unique}}])) {
+                    made = others.has(nameOf(other)) ? made : other;
+                }
             }
             if (!made) {
                 throw error;
@@ -269,8 +281,7 @@ class Resource extends BaseResource<ResourceModel> {
         try {
             live = await this.get(client, desired);
         } catch (error) {
-            // Reads may lag behind, and the other errors may not occur again.
-            if (hasCode(error, 'NotFound', 'Throttling', 'NetworkFailure', 'ServiceInternalError')) {
+            if (hasCode(error, 'NotFound', ...TRANSIENT)) { // reads may lag behind
                 return undefined;
             }
             throw error;

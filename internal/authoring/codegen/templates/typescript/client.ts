@@ -150,7 +150,8 @@ export class Client {
         const unchanged = call.changes?.filter((name) => call.partial && !changed.includes(name)) ?? [];
         const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
-        const message = encode(this.api, send, { ...only(live, required), ...desired });
+        const kept = required.filter((name) => !call.changes?.includes(name)); // such as a revision
+        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, kept) });
         if (merges) {
             message.body = mergePatch(
                 message.body,
@@ -171,9 +172,8 @@ export class Client {
         }
         const body = await this.send(list.call, encode(this.api, list.call.send, values));
         const found = {{if .API.XML}}elements(valueAt(body, list.at)){{else}}valueAt(body, list.at){{end}};
-        const tags = Object.entries(tagsToMap(list.form, found));
-        const own = tags.filter(([key]) => !key.startsWith('aws:'));
-        return own.length > 0 ? tagsFromMap(form, Object.fromEntries(own)) : undefined;
+        const tags = tagsToMap(list.form, found);
+        return Object.keys(tags).length > 0 ? tagsFromMap(form, tags) : undefined;
     }
 
     /** Gives a resource other tags, and reports whether it had others. */
@@ -183,7 +183,7 @@ export class Client {
         tags: Record<string, string>
     ): Promise<boolean> {
         const before = tagsToMap(form, live[property]);
-        const gone = Object.keys(before).filter((key) => !(key in tags) && !key.startsWith('aws:'));
+        const gone = Object.keys(before).filter((key) => !(key in tags));
         const set = Object.entries(tags).filter(([key, value]) => before[key] !== value);
         if (gone.length > 0) {
             await this.sendTags(untag, live, gone);

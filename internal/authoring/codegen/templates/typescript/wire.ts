@@ -341,15 +341,15 @@ export function formOf(value: any, prefix = ''): [string, string][] {
 }
 {{- end}}
 
-export function tagsToMap(form: TagForm, tags: any): Record<string, string> {
-    const { kind, key = '', value = '' } = form;
+/** Returns tags, without those of AWS. */
+export function tagsToMap({ kind, key = '', value = '' }: TagForm, tags: any): Record<string, string> {
     const list: any[] = Array.isArray(tags) ? tags : [];
-    const text = (tag: any, name: string): string => String(valueAt(tag, [name]) ?? '');
-    return kind === 'map' ? { ...tags } : Object.fromEntries(list.map((tag) => [text(tag, key), text(tag, value)]));
+    const listed = (): [any, any][] => list.map((tag) => [valueAt(tag, [key]), valueAt(tag, [value]) ?? '']);
+    const pairs = kind === 'map' && isObject(tags) ? Object.entries(tags) : listed();
+    return Object.fromEntries(pairs.filter(([name]) => name && !String(name).startsWith('aws:')));
 }
 
-export function tagsFromMap(form: TagForm, tags: Record<string, string>): any {
-    const { kind, key = '', value = '' } = form;
+export function tagsFromMap({ kind, key = '', value = '' }: TagForm, tags: Record<string, string>): any {
     return kind === 'map' ? tags : Object.entries(tags).map(([name, text]) => ({ [key]: name, [value]: text }));
 }
 

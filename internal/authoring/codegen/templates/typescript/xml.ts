@@ -16,7 +16,7 @@ export function treeOf(api: Binding, value: any, shape: Shape): any {
     const { kind, element, item = { kind: 'any' }, key: keyName = '', value: valueName = '', name = '' } = shape;
     if (Array.isArray(value)) {
         const items = value.map((each) => treeOf(api, each, item));
-        return element === undefined ? items : items.length > 0 ? { [element]: items } : '';
+        return element === undefined{{if .API.Query}} || items.length === 0{{end}} ? items : { [element]: items };
     }
     if (value === null || typeof value !== 'object') {
         return value;
@@ -26,7 +26,12 @@ export function treeOf(api: Binding, value: any, shape: Shape): any {
             [keyName]: key,
             [valueName]: treeOf(api, each, item),
         }));
-        return element === undefined ? (entries.length > 0 ? entries : undefined) : { [element]: entries };
+{{- if .API.Query}}
+        if (entries.length === 0) {
+            return undefined; // a form has no empty maps
+        }
+{{- end}}
+        return element === undefined ? entries : { [element]: entries };
     }
     const members = (api.shapes?.[name] ?? []).map(({ wire, shape: inner }) => [
         wire,
