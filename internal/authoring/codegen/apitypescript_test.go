@@ -42,11 +42,68 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 	compileTypeScript(t, modules, dir)
 	for _, name := range tests {
-		run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=spec", "dist/"+name+".js")
-		run.Dir = dir
-		if out, err := run.CombinedOutput(); err != nil { // the failures are at the end
-			t.Errorf("%s: %v\n%s", name, err, out[max(0, len(out)-8000):])
+		runTypeScript(t, dir, name)
+	}
+}
+
+// TestTypeScriptHandlers compiles each variant of the handlers, without dead code, and runs tests of one of them.
+func TestTypeScriptHandlers(t *testing.T) {
+	t.Parallel()
+	modules := officialTypeScript(t)
+	dir := t.TempDir()
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	drop := func(name string) func(map[string]any) { return func(b map[string]any) { delete(b, name) } }
+	find := func(by string) func(map[string]any) {
+		return func(b map[string]any) {
+			b["find"] = map[string]any{"by": by, "properties": []string{"Name"}, "reason": "r"}
 		}
+	}
+	for name, change := range map[string]func(map[string]any){
+		"token": func(map[string]any) {}, "identifier": find("identifier"), "list": find("list"), "none": find("none"),
+		"notags": drop("tags"), "nowait": drop("wait"), "nolist": drop("list"), "noupdate": drop("update"),
+		"nosuccess": func(b map[string]any) { delete(inside(b, "wait"), "success") },
+		"restxml":   func(b map[string]any) { b["protocol"], b["namespace"] = "restXml", "urn:shop" },
+		"awsquery": func(b map[string]any) {
+			b["protocol"], b["version"] = "awsQuery", "2026-01-01"
+			for _, call := range []string{"create", "read", "delete", "list"} {
+				inside(b, call)["result"] = "R"
+			}
+			delete(b, "update")
+			delete(b, "tags")
+		},
+	} {
+		s := thingSchema
+		if name == "nolist" {
+			s = strings.Replace(s, `, "list": {"permissions": []}`, "", 1)
+		}
+		files, err := Generate(Input{Schema: parse(t, s), Language: "typescript", Binding: binding(t, change)})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, f := range files {
+			if filepath.Ext(f.Path) == ".ts" {
+				write(t, dir, name+"/"+f.Path, string(f.Data))
+			}
+		}
+	}
+	text, err := os.ReadFile("testdata/handlers_test.ts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "handlers_test.ts", string(text))
+	compileTypeScript(t, modules, dir)
+	runTypeScript(t, dir, "handlers_test")
+}
+
+// runTypeScript runs tests that were compiled.
+func runTypeScript(t *testing.T, dir, name string) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), "node", "--preserve-symlinks", "--test-reporter=spec", "dist/"+name+".js")
+	run.Dir = dir
+	if out, err := run.CombinedOutput(); err != nil { // the failures are at the end
+		t.Errorf("%s: %v\n%s", name, err, out[max(0, len(out)-8000):])
 	}
 }
 

@@ -281,7 +281,8 @@ class Resource extends BaseResource<ResourceModel> {
         try {
             live = await this.get(client, desired);
         } catch (error) {
-            if (hasCode(error, 'NotFound', ...TRANSIENT)) { // reads may lag behind
+            // Reads may lag behind.
+            if (hasCode(error, 'NotFound', ...TRANSIENT)) {
                 return undefined;
             }
             throw error;
@@ -367,7 +368,12 @@ function valuesOf(model: Optional<ResourceModel>): Values {
 }
 
 function modelOf(values: Values): ResourceModel {
-    return ResourceModel.deserialize(values as any) as ResourceModel;
+    try {
+        return ResourceModel.deserialize(values as any) as ResourceModel;
+    } catch (error: any) {
+        const reason = `the API returned a value that does not fit the schema: ${error.message}`;
+        throw new exceptions.GeneralServiceException(reason);
+    }
 }
 {{- if $api.Tags}}
 
