@@ -17,7 +17,7 @@ func TestTypeScriptClient(t *testing.T) {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	for folder, api := range map[string]*frameAPI{"json": {}, "restxml": {XML: true}, "awsquery": {XML: true, Query: true}} {
+	for folder, api := range map[string]*frameAPI{"json": {ETag: true, Host: true, Among: true}, "restxml": {XML: true}, "awsquery": {XML: true, Query: true}} {
 		for _, name := range []string{"client", "wire", "xml"} {
 			if name == "xml" && !api.XML {
 				continue
@@ -64,6 +64,7 @@ func TestTypeScriptHandlers(t *testing.T) {
 		"token": func(map[string]any) {}, "identifier": find("identifier"), "list": find("list"), "none": find("none"),
 		"notags": drop("tags"), "nowait": drop("wait"), "nolist": drop("list"), "noupdate": drop("update"),
 		"nosuccess": func(b map[string]any) { delete(inside(b, "wait"), "success") },
+		"later":     func(b map[string]any) { b["create"].(map[string]any)["send"] = []any{} },
 		"restxml":   func(b map[string]any) { b["protocol"], b["namespace"] = "restXml", "urn:shop" },
 		"awsquery": func(b map[string]any) {
 			b["protocol"], b["version"] = "awsQuery", "2026-01-01"

@@ -78,7 +78,21 @@ class Resource extends BaseResource<ResourceModel> {
         }
 {{- end}}
         const live = await this.ready(client, desired);
+{{- if $api.Later}}
+        if (!live) {
+            return this.later(desired, context);
+        }
+        // What {{$api.Create}} does not set.
+        const sent = only(desired, (api.create.send ?? []).map(({ property }) => property));
+        for (let n = context.updated ?? 0; n < api.update.length; n++) {
+            if (await client.update(api.update[n], desired, sent, live)) {
+                return inProgress(desired, { ...context, updated: n + 1 });
+            }
+        }
+        return success(live{{if .Unread}}, desired{{end}});
+{{- else}}
         return live ? success(live{{if .Unread}}, desired{{end}}) : this.later(desired, context);
+{{- end}}
     }
 
     // {{$api.Read}}
@@ -174,7 +188,7 @@ class Resource extends BaseResource<ResourceModel> {
             return this.later(desired, context);
         }
         const live = await this.get(client, {{if $api.Additional}}await this.locate(client, desired){{else}}desired{{end}});
-        await found(client.call(api.delete, { ...live, ...desired })); // another delivery may have deleted it
+        await found(client.call(api.delete, { ...desired, ...live })); // another delivery may have deleted it
         const identifier = only(live, api.identifier);
         return inProgress(identifier, { deleting: true, identifier });
     }

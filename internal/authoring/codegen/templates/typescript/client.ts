@@ -14,7 +14,7 @@ import {
     decode,
     encode,
     equal,
-    fillPath,
+    fill,
 {{- if not .API.XML}}
     formOf,
 {{- end}}
@@ -56,6 +56,12 @@ const MAX_PAUSE_SECONDS = 5;
 const MAX_RESPONSE = 8 << 20;
 const MAX_PAGES = 1000;
 
+/** A response without an error. */
+interface Answer {
+    body: any;
+    headers: Headers;
+}
+
 type Position = string | number | undefined;
 
 const accessTokens = new Map<string, { value: string; expires: number }>();
@@ -78,7 +84,33 @@ export class Client {
 
     /** Calls an operation with values of properties, and returns those that its response has. */
     async call(call: Call, values: Values): Promise<Values> {
-        return decode(this.api, call.receive, await this.send(call, encode(this.api, call.send, values)));
+        const { body{{if .API.ETag}}, headers{{end}} } = await this.send(call, encode(this.api, call.send, values));
+{{- if .API.Among}}
+        if (call.items) {
+            const same = (a: any, b: any): boolean => a === undefined || b === undefined || equal(a, b);
+            const found = this.itemsOf(call, body).find((item) =>
+                this.api.identifier.every((name) => same(item[name], values[name]))
+            );
+            if (!found) {
+                throw new ApiError('NotFound', `${call.name}: the response does not have the resource`);
+            }
+            return found;
+        }
+{{- end}}
+        return decode(this.api, call.receive, body{{if .API.ETag}}, headers{{end}});
+    }
+
+    /** Returns the items in the body of a response. */
+    private itemsOf(call: Call, body: any): Values[] {
+{{- if .API.XML}}
+        const items = elements(valueAt(body, call.items ?? []));
+{{- else}}
+        const items = valueAt(body, call.items ?? []) ?? [];
+        if (!Array.isArray(items)) {
+            throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
+        }
+{{- end}}
+        return items.map((item) => decode(this.api, call.receive, item));
     }
 
     /** Returns the items of all pages of a list. Items do not repeat the identifiers of their parents. */
@@ -95,16 +127,8 @@ export class Client {
             if (page && position !== undefined) {
                 place(message, page, position);
             }
-            const body = await this.send(call, message);
-{{- if .API.XML}}
-            const found = elements(valueAt(body, call.items ?? []));
-{{- else}}
-            const found = valueAt(body, call.items ?? []) ?? [];
-            if (!Array.isArray(found)) {
-                throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
-            }
-{{- end}}
-            const items = found.map((item) => ({ ...parents, ...decode(this.api, call.receive, item) }));
+            const { body } = await this.send(call, message);
+            const items = this.itemsOf(call, body).map((item) => ({ ...parents, ...item }));
             yield* items;
             const next: Position = page && this.nextPage(page, body, items, position);
             if (next === undefined || next === position) {
@@ -150,8 +174,8 @@ export class Client {
         const unchanged = call.changes?.filter((name) => call.partial && !changed.includes(name)) ?? [];
         const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
-        const kept = required.filter((name) => !call.changes?.includes(name)); // such as a revision
-        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, kept) });
+        const read = send.filter((bound) => bound.live).map(({ property }) => property);
+        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, read) });
         if (merges) {
             message.body = mergePatch(
                 message.body,
@@ -170,7 +194,7 @@ export class Client {
         if (!list) {
             return values[property];
         }
-        const body = await this.send(list.call, encode(this.api, list.call.send, values));
+        const { body } = await this.send(list.call, encode(this.api, list.call.send, values));
         const found = {{if .API.XML}}elements(valueAt(body, list.at)){{else}}valueAt(body, list.at){{end}};
         const tags = tagsToMap(list.form, found);
         return Object.keys(tags).length > 0 ? tagsFromMap(form, tags) : undefined;
@@ -200,8 +224,8 @@ export class Client {
         await this.send(tagCall.call, message);
     }
 
-    /** Sends a request and returns the body of its response. Reads are tried again if the API is throttling. */
-    private async send(call: Call, message: Message): Promise<any> {
+    /** Sends a request and returns its response. Reads are tried again if the API is throttling. */
+    private async send(call: Call, message: Message): Promise<Answer> {
         const { read, list, tags } = this.api;
         const retries = call.method === 'GET' || [read, list, tags?.list?.call].includes(call) ? RETRIES : 0;
         if (call.token) {
@@ -224,15 +248,21 @@ export class Client {
         }
     }
 
-    private async sendOnce(call: Call, message: Message, again = true): Promise<any> {
+    private async sendOnce(call: Call, message: Message, again = true): Promise<Answer> {
         const headers: Record<string, string> = { accept: {{if .API.XML}}'application/xml'{{else}}call.accept ?? 'application/json'{{end}}, ...message.headers };
         const query = [...message.query];
         const body = this.bodyOf(call, message.body, headers);
-        const path = fillPath(call, message.labels);
-        const endpoint = this.endpoint();
+        const path = fill(call, call.path, message.labels);
+        const endpoint = this.endpoint({{if .API.Host}}fill(call, call.host ?? '', message.labels){{end}});
         await this.authenticate(headers, query);
         const parameters = joined(query);
-        const url = new URL(endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters));
+        const target = endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters);
+{{- if .API.Host}}
+        if (!URL.canParse(target)) {
+            throw new ApiError('InvalidRequest', `${call.name}: a value cannot be part of the name of a host`);
+        }
+{{- end}}
+        const url = new URL(target);
         if (this.api.auth.kind === 'sigv4') {
             this.sign(call.method, url, headers, body ?? '');
         }
@@ -254,7 +284,7 @@ export class Client {
 {{- end}}
             throw this.failure(call, response, content, [...message.secrets, ...this.secrets(headers)]);
         }
-        return {{if .API.Query}}valueAt(content, [call.result]){{else}}content{{end}};
+        return { body: {{if .API.Query}}valueAt(content, [call.result]){{else}}content{{end}}, headers: response.headers };
     }
 
     /** Sends one request. Redirects are not followed: they could take credentials to another server. */
@@ -323,10 +353,10 @@ export class Client {
         return this.configuration.Region || this.request.region || 'us-east-1';
     }
 
-    private endpoint(): string {
+    private endpoint({{if .API.Host}}host = ''{{end}}): string {
         const { api, configuration } = this;
         const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
-        const text = (configuration.Endpoint || ofAws || api.endpoint || '').replace('{Region}', this.region());
+        const text = (configuration.Endpoint || ofAws || {{if .API.Host}}api.endpoint?.replace('://', () => `://${host}`){{else}}api.endpoint{{end}} || '').replace('{Region}', this.region());
         if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
             const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
             throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);

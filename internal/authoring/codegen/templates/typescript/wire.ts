@@ -49,6 +49,10 @@ export interface Call {
     method: string;
     /** Has labels: {id}, or {path+} for several segments. */
     path: string;
+{{- if .API.Host}}
+    /** What comes before the host of the endpoint, with labels. */
+    host?: string;
+{{- end}}
     target?: string;
     contentType?: string;
     accept?: string;
@@ -60,21 +64,21 @@ export interface Call {
     root?: string;
 {{- end}}
     send?: Bound[];
-    /** What the body of the response has, or each item of a list. */
+    /** What the response has, or each item of a list. */
     receive?: Bound[];
     /** Where an idempotency token is sent. */
     token?: Spot;
     /** The properties that an update sets, and whether it sends only those that change. */
     changes?: string[];
     partial?: boolean;
-    /** Where the body has the items of a list. */
+    /** Where the body has the items of a list{{if .API.Among}}, or several resources{{end}}. */
     items?: string[];
     page?: Page;
     /** Error codes by the name of the error or by HTTP status. */
     errors?: Record<string, string>;
 }
 
-/** A place in a request: a name in the path, query or headers, or a path in the body. */
+/** A place in a request or response: a name in the path, query{{if .API.Host}}, host{{end}} or headers, or a path in the body. */
 export interface Spot {
     in: string;
     at: string[];
@@ -85,6 +89,8 @@ export interface Bound extends Spot {
     property: string;
     shape: Shape;
     required?: boolean;
+    /** An update or delete sends the value that was read. */
+    live?: boolean;
     /** Messages must not repeat it. */
     secret?: boolean;
     /** What an update sends for a property that was removed. */
@@ -210,11 +216,11 @@ function secretsIn(api: Binding, value: any, shape?: Shape, all = false): string
     );
 }
 
-/** Takes properties out of the body of a response, or out of an item of a list. */
-export function decode(api: Binding, receive: Bound[] | undefined, body: any): Values {
+/** Takes properties out of a response, or out of an item of a list. */
+export function decode(api: Binding, receive: Bound[] | undefined, body: any{{if .API.ETag}}, headers?: Headers{{end}}): Values {
     const values: Values = {};
-    for (const { property, at, shape } of receive ?? []) {
-        const value = {{if .API.XML}}valueOf(api, valueAt(body, at), shape){{else}}valueAt(body, at){{end}};
+    for (const { property, {{if .API.ETag}}in: where, {{end}}at, shape } of receive ?? []) {
+        const value = {{if .API.ETag}}where === 'header' ? headers?.get(at[0]) : {{end}}{{if .API.XML}}valueOf(api, valueAt(body, at), shape){{else}}valueAt(body, at){{end}};
         if (isPresent(value)) {
             values[property] = fromWire(api, value, shape);
         }
@@ -223,6 +229,11 @@ export function decode(api: Binding, receive: Bound[] | undefined, body: any): V
 }
 
 function toWire(api: Binding, value: any, shape: Shape): any {
+{{- if .API.Among}}
+    if (shape.kind === 'list' && !Array.isArray(value)) {
+        return toWire(api, [value], shape); // its only item
+    }
+{{- end}}
     switch (shape.kind) {
         case 'integer':
         case 'number':
@@ -306,6 +317,9 @@ export function place(message: Message, { in: where, at }: Spot, value: any): vo
     const items = Array.isArray(value) ? value.map(text) : [text(value)];
     switch (where) {
         case 'path':
+{{- if .API.Host}}
+        case 'host':
+{{- end}}
             message.labels[name] = items.join(',');
             break;
         case 'query':
@@ -319,9 +333,9 @@ export function place(message: Message, { in: where, at }: Spot, value: any): vo
     }
 }
 
-/** Fills the labels of a path. What would leave out a segment identifies nothing. */
-export function fillPath(call: Call, labels: Record<string, string>): string {
-    return call.path.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
+/** Fills the labels of a path{{if .API.Host}} or host{{end}}. What would leave out a segment identifies nothing. */
+export function fill(call: Call, text: string, labels: Record<string, string>): string {
+    return text.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
         const value = labels[name] ?? '';
         const segments = greedy ? value.split('/') : [value];
         if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
