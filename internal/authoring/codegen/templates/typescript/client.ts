@@ -356,7 +356,8 @@ export class Client {
     private endpoint({{if .API.Host}}host = ''{{end}}): string {
         const { api, configuration } = this;
         const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
-        const text = (configuration.Endpoint || ofAws || {{if .API.Host}}api.endpoint?.replace('://', () => `://${host}`){{else}}api.endpoint{{end}} || '').replace('{Region}', this.region());
+        const ofApi = api.endpoint{{if .API.Host}}?.replace('://', () => `://${host}`){{end}};
+        const text = (configuration.Endpoint || ofAws || ofApi || '').replace('{Region}', this.region());
         if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
             const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
             throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);
