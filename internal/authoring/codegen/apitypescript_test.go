@@ -64,8 +64,14 @@ func TestTypeScriptHandlers(t *testing.T) {
 		"token": func(map[string]any) {}, "identifier": find("identifier"), "list": find("list"), "none": find("none"),
 		"notags": drop("tags"), "nowait": drop("wait"), "nolist": drop("list"), "noupdate": drop("update"),
 		"nosuccess": func(b map[string]any) { delete(inside(b, "wait"), "success") },
-		"later":     func(b map[string]any) { b["create"].(map[string]any)["send"] = []any{} },
-		"restxml":   func(b map[string]any) { b["protocol"], b["namespace"] = "restXml", "urn:shop" },
+		"later":     func(b map[string]any) { inside(b, "create")["send"] = []any{} },
+		"several":   func(b map[string]any) { inside(b, "read")["items"] = []string{"things"} },
+		"hosts":     func(b map[string]any) { inside(b, "read")["host"] = "{Id}." },
+		"revision": func(b map[string]any) {
+			etag := map[string]any{"property": "Size", "in": "header", "at": []string{"ETag"}, "shape": map[string]any{"kind": "string"}, "live": true}
+			inside(b, "read")["receive"], inside(b, "delete")["send"] = []any{etag}, []any{etag}
+		},
+		"restxml": func(b map[string]any) { b["protocol"], b["namespace"] = "restXml", "urn:shop" },
 		"awsquery": func(b map[string]any) {
 			b["protocol"], b["version"] = "awsQuery", "2026-01-01"
 			for _, call := range []string{"create", "read", "delete", "list"} {
