@@ -57,6 +57,7 @@ func TestTypeScriptAPI(t *testing.T) {
 		{"Shelf", "extended_read.py::contract_read_additional_identifiers", []string{"--from-openapi", "../library.yaml", "--resource", "Shelf", "-t", "Acme::Library::Shelf"}},
 		{"Note", "extended_update.py::contract_update_tags", note("notes.smithy")},
 		{"restXml", "extended_update.py::contract_update_tags", note("restXml.smithy")},
+		{"Group", "extended_update.py::contract_update_tags", []string{"--from-smithy", "../groups.smithy", "--resource", "Group", "-t", "Acme::Groups::Group"}},
 		{"awsQuery", "extended_create.py::contract_create_same_token", note("awsQuery.smithy")},
 	} {
 		dir := filepath.Join(parent, c.name)
