@@ -31,12 +31,15 @@ func typeScriptAPI(in Input, f frame, b *boundAPI) ([]File, error) {
 	}
 	files := []File{{Path: typeScriptBinding(in), Data: module, Mode: Generated}}
 	all := typeScriptFrame(in, f, b)
-	for _, row := range []struct {
+	type row struct {
 		template, path string
 		mode           Mode
-	}{
-		{"api.handlers.ts", "src/handlers.ts", Refreshed}, {"client.ts", "src/client.ts", Generated}, {"wire.ts", "src/wire.ts", Generated},
-	} {
+	}
+	rows := []row{{"api.handlers.ts", "src/handlers.ts", Refreshed}, {"client.ts", "src/client.ts", Generated}, {"wire.ts", "src/wire.ts", Generated}}
+	if f.API.XML {
+		rows = append(rows, row{"xml.ts", "src/xml.ts", Generated})
+	}
+	for _, row := range rows {
 		data, err := render("typescript/"+row.template, all)
 		if err != nil {
 			return nil, err
@@ -165,7 +168,7 @@ func typeScriptLine(v *document.Value) string {
 	case document.String:
 		return quoteTypeScript(v.Text)
 	case document.Array:
-		return "[" + strings.Join(mappedValues(v.Items), ", ") + "]"
+		return "[" + strings.Join(mapped(v.Items, typeScriptLine), ", ") + "]"
 	case document.Object:
 		if len(v.Members) == 0 {
 			return "{}"
@@ -177,14 +180,6 @@ func typeScriptLine(v *document.Value) string {
 		return "{ " + strings.Join(members, ", ") + " }"
 	}
 	return string(v.AppendJSON(nil))
-}
-
-func mappedValues(items []*document.Value) []string {
-	out := make([]string, len(items))
-	for i, item := range items {
-		out[i] = typeScriptLine(item)
-	}
-	return out
 }
 
 // typeScriptKey spells the key of an object.

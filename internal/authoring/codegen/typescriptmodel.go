@@ -318,10 +318,10 @@ func (t *typeScript) identifiers(s *schema.Schema, names map[string]string) {
 	t.printf("        const known = identifiers.filter((identifier) => identifier !== null);\n        return known.length === 0 ? (null as any) : known;\n    }\n")
 }
 
-func mapped(list []string, f func(string) string) []string {
+func mapped[T any](list []T, f func(T) string) []string {
 	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = f(s)
+	for i, item := range list {
+		out[i] = f(item)
 	}
 	return out
 }

@@ -18,7 +18,7 @@ import {
     SessionProxy,
 } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
 import { api } from './api';
-import { Client{{if eq $api.Find "token"}}, uuidOf{{end}} } from './client';
+import { Client } from './client';
 import { ResourceModel, TypeConfigurationModel } from './models';
 import { {{.Imports}} } from './wire';
 
@@ -42,6 +42,7 @@ type Progress = ProgressEvent<ResourceModel, CallbackContext>;
 
 const DELAY_SECONDS = {{$api.Delay}};
 const MAX_TRIES = {{.Tries}};
+const TRANSIENT = ['Throttling', 'NetworkFailure', 'ServiceInternalError']; // errors that may not occur again
 
 class Resource extends BaseResource<ResourceModel> {
     // {{$api.Create}}, then {{$api.Read}} until it returns the resource{{if $api.Wait}} in the right state{{end}}.
@@ -77,7 +78,21 @@ class Resource extends BaseResource<ResourceModel> {
         }
 {{- end}}
         const live = await this.ready(client, desired);
+{{- if $api.Later}}
+        if (!live) {
+            return this.later(desired, context);
+        }
+        // What {{$api.Create}} does not set.
+        const sent = only(desired, (api.create.send ?? []).map(({ property }) => property));
+        for (let n = context.updated ?? 0; n < api.update.length; n++) {
+            if (await client.update(api.update[n], desired, sent, live)) {
+                return inProgress(desired, { ...context, updated: n + 1 });
+            }
+        }
+        return success(live{{if .Unread}}, desired{{end}});
+{{- else}}
         return live ? success(live{{if .Unread}}, desired{{end}}) : this.later(desired, context);
+{{- end}}
     }
 
     // {{$api.Read}}
@@ -160,11 +175,20 @@ class Resource extends BaseResource<ResourceModel> {
         const client = connect(session, request, configuration);
         const desired = { ...valuesOf(request.desiredResourceState), ...context.identifier };
         if (context.deleting) {
-            const live = await found(this.get(client, desired));
-            return live ? this.later(desired, context) : ProgressEvent.success<Progress>();
+            try {
+                await this.get(client, desired);
+            } catch (error) {
+                if (hasCode(error, 'NotFound')) {
+                    return ProgressEvent.success<Progress>();
+                }
+                if (!hasCode(error, ...TRANSIENT)) {
+                    throw error;
+                }
+            }
+            return this.later(desired, context);
         }
         const live = await this.get(client, {{if $api.Additional}}await this.locate(client, desired){{else}}desired{{end}});
-        await found(client.call(api.delete, { ...live, ...desired })); // another delivery may have deleted it
+        await found(client.call(api.delete, { ...desired, ...live })); // another delivery may have deleted it
         const identifier = only(live, api.identifier);
         return inProgress(identifier, { deleting: true, identifier });
     }
@@ -219,18 +243,19 @@ class Resource extends BaseResource<ResourceModel> {
             made = await client.call(api.create, {{.Values}});
         } catch (error) {
             // The response may be lost: a new resource with the same {{$api.Unique}} is this one.
-            for await (const other of this.same(client, desired, [{{.Unique}}])) {
-                made = others.has(nameOf(other)) ? made : other;
+            if (hasCode(error, 'NetworkFailure', 'ServiceInternalError', 'GeneralServiceException')) {
+                for await (const other of this.same(client, desired, [{{.Unique}}])) {
+                    made = others.has(nameOf(other)) ? made : other;
+                }
             }
             if (!made) {
                 throw error;
             }
         }
-{{- else if eq $api.Find "token"}}
-        // The same token makes no second resource.
-        const token = uuidOf(`${request.clientRequestToken}/${request.logicalResourceIdentifier ?? ''}`);
-        const made = await client.call(api.create, {{.Values}}, token);
 {{- else}}
+{{- if eq $api.Find "token"}}
+        // Another delivery sends the same token, which makes no second resource.
+{{- end}}
         const made = await client.call(api.create, {{.Values}});
 {{- end}}
         const identifier = only({ ...desired, ...made }, api.identifier);
@@ -270,8 +295,8 @@ class Resource extends BaseResource<ResourceModel> {
         try {
             live = await this.get(client, desired);
         } catch (error) {
-            // Reads may lag behind, and the other errors may not occur again.
-            if (hasCode(error, 'NotFound', 'Throttling', 'NetworkFailure', 'ServiceInternalError')) {
+            // Reads may lag behind.
+            if (hasCode(error, 'NotFound', ...TRANSIENT)) {
                 return undefined;
             }
             throw error;
@@ -337,7 +362,7 @@ class Resource extends BaseResource<ResourceModel> {
 }
 
 function connect(session: Optional<SessionProxy>, request: Request, configuration: TypeConfigurationModel): Client {
-    return new Client(api, configuration?.serialize() ?? {}, session, request.region);
+    return new Client(api, configuration?.serialize() ?? {}, session, request);
 }
 
 /** Returns the result, or undefined if the resource does not exist. */
@@ -357,7 +382,12 @@ function valuesOf(model: Optional<ResourceModel>): Values {
 }
 
 function modelOf(values: Values): ResourceModel {
-    return ResourceModel.deserialize(values as any) as ResourceModel;
+    try {
+        return ResourceModel.deserialize(values as any) as ResourceModel;
+    } catch (error: any) {
+        const reason = `the API returned a value that does not fit the schema: ${error.message}`;
+        throw new exceptions.GeneralServiceException(reason);
+    }
 }
 {{- if $api.Tags}}
 

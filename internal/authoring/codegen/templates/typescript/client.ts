@@ -1,8 +1,7 @@
 // {{.Marker}}
 
 /**
- * A client of the API that src/api.ts describes: it authenticates, sends requests, and follows pages. The text is
- * the same for every API.
+ * A client of the API that src/api.ts describes: it authenticates, sends requests, and follows pages.
  */
 import { createHash, createHmac } from 'crypto';
 import { setTimeout as pause } from 'timers/promises';
@@ -15,9 +14,12 @@ import {
     decode,
     encode,
     equal,
-    fillPath,
+    fill,
+{{- if not .API.XML}}
     formOf,
+{{- end}}
     fromJSON,
+    joined,
     mergePatch,
     Message,
     only,
@@ -28,10 +30,15 @@ import {
     Tags,
     tagsFromMap,
     tagsToMap,
+{{- if not .API.XML}}
     toJSON,
+{{- end}}
     valueAt,
     Values,
 } from './wire';
+{{- if .API.XML}}
+import { elements, fromXML, {{if .API.Query}}queryForm{{else}}toXML{{end}}, treeOf } from './xml';
+{{- end}}
 
 /** The type configuration. */
 export interface Configuration {
@@ -49,6 +56,12 @@ const MAX_PAUSE_SECONDS = 5;
 const MAX_RESPONSE = 8 << 20;
 const MAX_PAGES = 1000;
 
+/** A response without an error. */
+interface Answer {
+    body: any;
+    headers: Headers;
+}
+
 type Position = string | number | undefined;
 
 const accessTokens = new Map<string, { value: string; expires: number }>();
@@ -56,24 +69,48 @@ const accessTokens = new Map<string, { value: string; expires: number }>();
 /** Calls the API during one call of a handler. */
 export class Client {
     private readonly deadline: number;
+    private readonly idempotencyToken: string; // the same in every delivery of the request
     private tokenKey = '';
 
     constructor(
         private readonly api: Binding,
         private readonly configuration: Configuration,
         private readonly session: SessionProxy | null | undefined,
-        private readonly requestRegion: string
+        private readonly request: { region: string; clientRequestToken: string; logicalResourceIdentifier?: string }
     ) {
         this.deadline = Date.now() + CALL_SECONDS * 1000;
+        this.idempotencyToken = uuidOf(`${request.clientRequestToken}/${request.logicalResourceIdentifier ?? ''}`);
     }
 
     /** Calls an operation with values of properties, and returns those that its response has. */
-    async call(call: Call, values: Values, token?: string): Promise<Values> {
-        const message = encode(this.api, call.send, values);
-        if (call.token && token) {
-            place(message, call.token, token);
+    async call(call: Call, values: Values): Promise<Values> {
+        const { body{{if .API.ETag}}, headers{{end}} } = await this.send(call, encode(this.api, call.send, values));
+{{- if .API.Among}}
+        if (call.items) {
+            const same = (a: any, b: any): boolean => a === undefined || b === undefined || equal(a, b);
+            const found = this.itemsOf(call, body).find((item) =>
+                this.api.identifier.every((name) => same(item[name], values[name]))
+            );
+            if (!found) {
+                throw new ApiError('NotFound', `${call.name}: the response does not have the resource`);
+            }
+            return found;
         }
-        return decode(this.api, call.receive, await this.send(call, message));
+{{- end}}
+        return decode(this.api, call.receive, body{{if .API.ETag}}, headers{{end}});
+    }
+
+    /** Returns the items in the body of a response. */
+    private itemsOf(call: Call, body: any): Values[] {
+{{- if .API.XML}}
+        const items = elements(valueAt(body, call.items ?? []));
+{{- else}}
+        const items = valueAt(body, call.items ?? []) ?? [];
+        if (!Array.isArray(items)) {
+            throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
+        }
+{{- end}}
+        return items.map((item) => decode(this.api, call.receive, item));
     }
 
     /** Returns the items of all pages of a list. Items do not repeat the identifiers of their parents. */
@@ -90,12 +127,8 @@ export class Client {
             if (page && position !== undefined) {
                 place(message, page, position);
             }
-            const body = await this.send(call, message);
-            const found = valueAt(body, call.items ?? []) ?? [];
-            if (!Array.isArray(found)) {
-                throw new ApiError('GeneralServiceException', `${call.name}: the response has no list`);
-            }
-            const items = found.map((item) => ({ ...parents, ...decode(this.api, call.receive, item) }));
+            const { body } = await this.send(call, message);
+            const items = this.itemsOf(call, body).map((item) => ({ ...parents, ...item }));
             yield* items;
             const next: Position = page && this.nextPage(page, body, items, position);
             if (next === undefined || next === position) {
@@ -141,7 +174,8 @@ export class Client {
         const unchanged = call.changes?.filter((name) => call.partial && !changed.includes(name)) ?? [];
         const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
-        const message = encode(this.api, send, { ...only(live, required), ...desired });
+        const read = send.filter((bound) => bound.live).map(({ property }) => property);
+        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, read) });
         if (merges) {
             message.body = mergePatch(
                 message.body,
@@ -149,7 +183,7 @@ export class Client {
             );
         }
         for (const bound of resets.filter(({ property }) => !replaces && changed.includes(property))) {
-            place(message, bound, bound.reset);
+            place(message, bound, {{if .API.XML}}treeOf(this.api, bound.reset, bound.shape){{else}}bound.reset{{end}});
         }
         await this.send(call, message);
         return true;
@@ -160,10 +194,10 @@ export class Client {
         if (!list) {
             return values[property];
         }
-        const body = await this.send(list.call, encode(this.api, list.call.send, values));
-        const tags = Object.entries(tagsToMap(list.form, valueAt(body, list.at)));
-        const own = tags.filter(([key]) => !key.startsWith('aws:'));
-        return own.length > 0 ? tagsFromMap(form, Object.fromEntries(own)) : undefined;
+        const { body } = await this.send(list.call, encode(this.api, list.call.send, values));
+        const found = {{if .API.XML}}elements(valueAt(body, list.at)){{else}}valueAt(body, list.at){{end}};
+        const tags = tagsToMap(list.form, found);
+        return Object.keys(tags).length > 0 ? tagsFromMap(form, tags) : undefined;
     }
 
     /** Gives a resource other tags, and reports whether it had others. */
@@ -173,7 +207,7 @@ export class Client {
         tags: Record<string, string>
     ): Promise<boolean> {
         const before = tagsToMap(form, live[property]);
-        const gone = Object.keys(before).filter((key) => !(key in tags) && !key.startsWith('aws:'));
+        const gone = Object.keys(before).filter((key) => !(key in tags));
         const set = Object.entries(tags).filter(([key, value]) => before[key] !== value);
         if (gone.length > 0) {
             await this.sendTags(untag, live, gone);
@@ -190,10 +224,13 @@ export class Client {
         await this.send(tagCall.call, message);
     }
 
-    /** Sends a request and returns the body of its response. Reads are tried again if the API is throttling. */
-    private async send(call: Call, message: Message): Promise<any> {
+    /** Sends a request and returns its response. Reads are tried again if the API is throttling. */
+    private async send(call: Call, message: Message): Promise<Answer> {
         const { read, list, tags } = this.api;
         const retries = call.method === 'GET' || [read, list, tags?.list?.call].includes(call) ? RETRIES : 0;
+        if (call.token) {
+            place(message, call.token, this.idempotencyToken);
+        }
         for (let attempt = 0; ; attempt++) {
             try {
                 return await this.sendOnce(call, message);
@@ -211,37 +248,43 @@ export class Client {
         }
     }
 
-    private async sendOnce(call: Call, message: Message, again = true): Promise<any> {
-        const headers: Record<string, string> = { accept: call.accept ?? 'application/json', ...message.headers };
+    private async sendOnce(call: Call, message: Message, again = true): Promise<Answer> {
+        const headers: Record<string, string> = { accept: {{if .API.XML}}'application/xml'{{else}}call.accept ?? 'application/json'{{end}}, ...message.headers };
         const query = [...message.query];
         const body = this.bodyOf(call, message.body, headers);
-        const path = fillPath(call, message.labels);
-        const endpoint = this.endpoint();
+        const path = fill(call, call.path, message.labels);
+        const endpoint = this.endpoint({{if .API.Host}}fill(call, call.host ?? '', message.labels){{end}});
         await this.authenticate(headers, query);
-        const parameters = query.map((pair) => pair.map(percent).join('=')).join('&');
-        const url = new URL(endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters));
+        const parameters = joined(query);
+        const target = endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters);
+{{- if .API.Host}}
+        if (!URL.canParse(target)) {
+            throw new ApiError('InvalidRequest', `${call.name}: a value cannot be part of the name of a host`);
+        }
+{{- end}}
+        const url = new URL(target);
         if (this.api.auth.kind === 'sigv4') {
             this.sign(call.method, url, headers, body ?? '');
         }
         const { response, text } = await this.fetch(call.name, url, { method: call.method, headers, body });
         let content: any;
         try {
-            content = text === '' ? undefined : fromJSON(text);
+            content = text.trim() === '' ? undefined : from{{if .API.XML}}XML{{else}}JSON{{end}}(text);
         } catch {
-            if (response.ok && call.receive) {
-                throw new ApiError(
-                    'GeneralServiceException',
-                    `${call.name}: ${response.status}: the response is not JSON`
-                );
+            if (response.ok) {
+                throw new ApiError('GeneralServiceException', `${call.name}: the response is not {{if .API.XML}}XML{{else}}JSON{{end}}`);
             }
         }
         if (response.status === 401 && again && accessTokens.delete(this.tokenKey)) {
             return this.sendOnce(call, message, false); // the token may have been revoked
         }
         if (!response.ok) {
+{{- if .API.XML}}
+            content = valueAt(content, ['Error']) ?? content;
+{{- end}}
             throw this.failure(call, response, content, [...message.secrets, ...this.secrets(headers)]);
         }
-        return content;
+        return { body: {{if .API.Query}}valueAt(content, [call.result]){{else}}content{{end}}, headers: response.headers };
     }
 
     /** Sends one request. Redirects are not followed: they could take credentials to another server. */
@@ -279,6 +322,16 @@ export class Client {
     }
 
     private bodyOf(call: Call, body: any, headers: Record<string, string>): string | undefined {
+{{- if .API.Query}}
+        headers['content-type'] = 'application/x-www-form-urlencoded; charset=utf-8';
+        return queryForm(this.api, call, body);
+{{- else if .API.XML}}
+        if (!call.root) {
+            return undefined;
+        }
+        headers['content-type'] = call.contentType ?? 'application/xml';
+        return toXML(this.api, call, body);
+{{- else}}
         const awsJson = /^awsJson(\d)_(\d)$/.exec(this.api.protocol);
         if (awsJson) {
             headers['content-type'] = `application/x-amz-json-${awsJson[1]}.${awsJson[2]}`;
@@ -290,21 +343,21 @@ export class Client {
         }
         headers['content-type'] = call.contentType ?? 'application/json';
         if (headers['content-type'].startsWith('application/x-www-form-urlencoded')) {
-            return formOf(body ?? {})
-                .map((pair) => pair.map(percent).join('='))
-                .join('&');
+            return joined(formOf(body ?? {}));
         }
         return toJSON(body ?? {});
+{{- end}}
     }
 
     private region(): string {
-        return this.configuration.Region || this.requestRegion || 'us-east-1';
+        return this.configuration.Region || this.request.region || 'us-east-1';
     }
 
-    private endpoint(): string {
+    private endpoint({{if .API.Host}}host = ''{{end}}): string {
         const { api, configuration } = this;
         const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
-        const text = (configuration.Endpoint || ofAws || api.endpoint || '').replace('{Region}', this.region());
+        const ofApi = api.endpoint{{if .API.Host}}?.replace('://', () => `://${host}`){{end}};
+        const text = (configuration.Endpoint || ofAws || ofApi || '').replace('{Region}', this.region());
         if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
             const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
             throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);
@@ -409,20 +462,23 @@ export class Client {
 
     /** Makes the error of a response, without the secrets that the response may repeat. */
     private failure(call: Call, { status, headers }: Response, content: any, secrets: string[]): ApiError {
-        const type = headers.get('x-amzn-errortype') ?? content?.__type ?? content?.code;
-        const name = typeof type === 'string' ? type.replace(/^.*#/, '').replace(/:.*$/, '') : '';
+        const names = [headers.get('x-amzn-errortype'), ...['__type', 'code', 'Code'].map((name) => content?.[name])];
+        const type: string = names.find((text) => typeof text === 'string' && text !== '') ?? '';
+        const name = type.replace(/^.*#/, '').replace(/:.*$/, '');
         const code =
             valueAt(call.errors, [name]) ??
             valueAt(call.errors, [String(status)]) ??
             valueAt(this.api.statuses, [String(status)]) ??
             (status < 500 ? 'InvalidRequest' : 'ServiceInternalError');
-        const redirected = status >= 300 && status < 400;
-        const detail = redirected
-            ? 'redirects are not followed; set Endpoint in the type configuration to the URL of the API'
-            : [...secrets]
-                  .sort((a, b) => b.length - a.length)
-                  .reduce((rest, secret) => rest.split(secret).join('***'), detailOf(content));
-        const parts = [call.name, status, name, detail.slice(0, 300)].filter((part) => part !== '');
+        const said =
+            status < 400
+                ? 'redirects are not followed; set Endpoint in the type configuration to the URL of the API'
+                : [name, detailOf(content)].filter((part) => part !== '').join(': ');
+        const shown = secrets
+            .sort((a, b) => b.length - a.length) // one may contain another
+            .reduce((rest, secret) => rest.split(secret).join('***'), said)
+            .slice(0, 300);
+        const parts = [call.name, status, shown].filter((part) => part !== '');
         return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
     }
 
@@ -466,7 +522,7 @@ function basic(user: string, password: string): string {
 }
 
 /** Returns a UUID that is the same for the same text. */
-export function uuidOf(text: string): string {
+function uuidOf(text: string): string {
     const digits = sha256(text);
     const parts = [digits.slice(0, 8), digits.slice(8, 12), `5${digits.slice(13, 16)}`, `8${digits.slice(17, 20)}`];
     return [...parts, digits.slice(20, 32)].join('-');

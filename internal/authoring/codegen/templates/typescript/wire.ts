@@ -2,11 +2,14 @@
 
 /**
  * Requests and responses of the API: how src/api.ts describes them, and how properties get into requests and out
- * of responses. The text is the same for every API.
+ * of responses.
  */
 import { randomUUID } from 'crypto';
 
 import { exceptions, HandlerErrorCode } from '@amazon-web-services-cloudformation/cloudformation-cli-typescript-lib';
+{{- if .API.XML}}
+import { treeOf, valueOf } from './xml';
+{{- end}}
 
 /** Values of properties, by their names in the schema. */
 export type Values = Record<string, any>;
@@ -15,8 +18,14 @@ export type Values = Record<string, any>;
 export interface Binding {
     typeName: string;
     api: string;
-    version?: string;
     protocol: string;
+{{- if .API.Query}}
+    /** The parameter Version. */
+    version?: string;
+{{- else if .API.XML}}
+    /** The namespace of bodies. */
+    namespace?: string;
+{{- end}}
     endpoint?: string;
     auth: { kind: string; in?: string; name?: string; tokenUrl?: string; service?: string };
     identifier: string[];
@@ -31,7 +40,7 @@ export interface Binding {
     /** Error codes by HTTP status. */
     statuses: Record<string, string>;
     /** The members of objects. */
-    shapes?: Record<string, { property: string; wire: string; shape: Shape }[]>;
+    shapes?: Record<string, { property: string; wire: string; shape: Shape; secret?: boolean }[]>;
 }
 
 /** One operation. */
@@ -40,25 +49,36 @@ export interface Call {
     method: string;
     /** Has labels: {id}, or {path+} for several segments. */
     path: string;
+{{- if .API.Host}}
+    /** What comes before the host of the endpoint, with labels. */
+    host?: string;
+{{- end}}
     target?: string;
     contentType?: string;
     accept?: string;
+{{- if .API.Query}}
+    /** The element within the response that has its values. */
+    result: string;
+{{- else if .API.XML}}
+    /** The element that is the body of the request. */
+    root?: string;
+{{- end}}
     send?: Bound[];
-    /** What the body of the response has, or each item of a list. */
+    /** What the response has, or each item of a list. */
     receive?: Bound[];
     /** Where an idempotency token is sent. */
     token?: Spot;
     /** The properties that an update sets, and whether it sends only those that change. */
     changes?: string[];
     partial?: boolean;
-    /** Where the body has the items of a list. */
+    /** Where the body has the items of a list{{if .API.Among}}, or several resources{{end}}. */
     items?: string[];
     page?: Page;
     /** Error codes by the name of the error or by HTTP status. */
     errors?: Record<string, string>;
 }
 
-/** A place in a request: a name in the path, query or headers, or a path in the body. */
+/** A place in a request or response: a name in the path, query{{if .API.Host}}, host{{end}} or headers, or a path in the body. */
 export interface Spot {
     in: string;
     at: string[];
@@ -69,6 +89,10 @@ export interface Bound extends Spot {
     property: string;
     shape: Shape;
     required?: boolean;
+    /** An update or delete sends the value that was read. */
+    live?: boolean;
+    /** Messages must not repeat it. */
+    secret?: boolean;
     /** What an update sends for a property that was removed. */
     reset?: any;
 }
@@ -81,10 +105,13 @@ export interface Shape {
     format?: string;
     item?: Shape;
     name?: string;
-    wrapped?: string;
+{{- if .API.XML}}
+    /** The element of each item of a list or entry of a map, unless it has the name of the list or map. */
+    element?: string;
+    /** The elements in an entry of a map. */
     key?: string;
     value?: string;
-    flat?: boolean;
+{{- end}}
 }
 
 /** How a list is read page by page. */
@@ -148,40 +175,52 @@ export interface Message {
     query: [string, string][];
     headers: Record<string, string>;
     body?: any;
-    /** Values of properties that reads never return, which messages do not repeat. */
+    /** Values that messages must not repeat. */
     secrets: string[];
 }
 
 /** Puts properties where an operation has them. */
 export function encode(api: Binding, send: Bound[] | undefined, values: Values): Message {
     const message: Message = { labels: {}, query: [], headers: {}, secrets: [] };
-    const returned = [...api.identifier, ...(api.read.receive ?? []).map(({ property }) => property)];
     for (const bound of send ?? []) {
-        const { property, shape } = bound;
+        const { property, shape, secret } = bound;
         const value = values[property];
-        if (value === undefined || value === null) {
+        if (!isPresent(value)) {
             continue;
         }
-        if (typeof value === 'string' && value !== '' && !returned.includes(property)) {
-            message.secrets.push(value);
+        if (!api.identifier.includes(property)) {
+            message.secrets.push(...secretsIn(api, value, shape, secret));
         }
-        if (shape.text && bound.in === 'path') {
-            place(message, bound, value); // the API knows what is not a number
-            continue;
+        if (shape.text && !isNumber(value)) {
+            throw new ApiError(bound.in === 'path' ? 'NotFound' : 'InvalidRequest', `${property} must be a number`);
         }
-        if (shape.text && !/^-?\d+(\.\d+)?$/.test(value)) {
-            throw new ApiError('InvalidRequest', `${property} must be a number`);
-        }
-        place(message, bound, toWire(api, value, shape));
+        place(message, bound, {{if .API.XML}}treeOf(api, toWire(api, value, shape), shape){{else}}toWire(api, value, shape){{end}});
     }
     return message;
 }
 
-/** Takes properties out of the body of a response, or out of an item of a list. */
-export function decode(api: Binding, receive: Bound[] | undefined, body: any): Values {
+/** Returns the texts in a value that are secret, all of them if the value is. */
+function secretsIn(api: Binding, value: any, shape?: Shape, all = false): string[] {
+    if (typeof value === 'string') {
+        return all && value !== '' ? [value] : [];
+    }
+    if (!isPresent(value) || typeof value !== 'object') {
+        return [];
+    }
+    if (shape?.kind !== 'object') {
+        return Object.values(value).flatMap((item) => secretsIn(api, item, shape?.item, all));
+    }
+    const members = api.shapes?.[shape.name ?? ''] ?? [];
+    return members.flatMap(({ property, shape: inner, secret }) =>
+        secretsIn(api, valueAt(value, [property]), inner, all || secret)
+    );
+}
+
+/** Takes properties out of a response, or out of an item of a list. */
+export function decode(api: Binding, receive: Bound[] | undefined, body: any{{if .API.ETag}}, headers?: Headers{{end}}): Values {
     const values: Values = {};
-    for (const { property, at, shape } of receive ?? []) {
-        const value = valueAt(body, at);
+    for (const { property, {{if .API.ETag}}in: where, {{end}}at, shape } of receive ?? []) {
+        const value = {{if .API.ETag}}where === 'header' ? headers?.get(at[0]) : {{end}}{{if .API.XML}}valueOf(api, valueAt(body, at), shape){{else}}valueAt(body, at){{end}};
         if (isPresent(value)) {
             values[property] = fromWire(api, value, shape);
         }
@@ -190,6 +229,11 @@ export function decode(api: Binding, receive: Bound[] | undefined, body: any): V
 }
 
 function toWire(api: Binding, value: any, shape: Shape): any {
+{{- if .API.Among}}
+    if (shape.kind === 'list' && !Array.isArray(value)) {
+        return toWire(api, [value], shape); // its only item
+    }
+{{- end}}
     switch (shape.kind) {
         case 'integer':
         case 'number':
@@ -205,7 +249,7 @@ function fromWire(api: Binding, value: any, shape: Shape): any {
     switch (shape.kind) {
         case 'integer':
         case 'number':
-            return shape.text ? String(value) : Number(value);
+            return shape.text ? String(value) : isNumber(value) ? Number(value) : value;
         case 'string':
             return typeof value === 'object' ? value : String(value);
         case 'timestamp':
@@ -273,6 +317,9 @@ export function place(message: Message, { in: where, at }: Spot, value: any): vo
     const items = Array.isArray(value) ? value.map(text) : [text(value)];
     switch (where) {
         case 'path':
+{{- if .API.Host}}
+        case 'host':
+{{- end}}
             message.labels[name] = items.join(',');
             break;
         case 'query':
@@ -286,9 +333,9 @@ export function place(message: Message, { in: where, at }: Spot, value: any): vo
     }
 }
 
-/** Fills the labels of a path. What would leave out a segment identifies nothing. */
-export function fillPath(call: Call, labels: Record<string, string>): string {
-    return call.path.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
+/** Fills the labels of a path{{if .API.Host}} or host{{end}}. What would leave out a segment identifies nothing. */
+export function fill(call: Call, text: string, labels: Record<string, string>): string {
+    return text.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
         const value = labels[name] ?? '';
         const segments = greedy ? value.split('/') : [value];
         if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
@@ -297,6 +344,7 @@ export function fillPath(call: Call, labels: Record<string, string>): string {
         return segments.map(percent).join('/');
     });
 }
+{{- if not .API.XML}}
 
 /** Returns the pairs of a form: a[b]=c, and a[0]=b for lists. */
 export function formOf(value: any, prefix = ''): [string, string][] {
@@ -305,14 +353,17 @@ export function formOf(value: any, prefix = ''): [string, string][] {
     }
     return Object.entries(value).flatMap(([key, item]) => formOf(item, prefix ? `${prefix}[${key}]` : key));
 }
+{{- end}}
 
-export function tagsToMap(form: TagForm, tags: any): Record<string, string> {
-    const { kind, key = '', value = '' } = form;
-    return kind === 'map' ? { ...tags } : Object.fromEntries((tags ?? []).map((tag: any) => [tag[key], tag[value]]));
+/** Returns tags, without those of AWS. */
+export function tagsToMap({ kind, key = '', value = '' }: TagForm, tags: any): Record<string, string> {
+    const list: any[] = Array.isArray(tags) ? tags : [];
+    const listed = (): [any, any][] => list.map((tag) => [valueAt(tag, [key]), valueAt(tag, [value]) ?? '']);
+    const pairs = kind === 'map' && isObject(tags) ? Object.entries(tags) : listed();
+    return Object.fromEntries(pairs.filter(([name]) => name && !String(name).startsWith('aws:')));
 }
 
-export function tagsFromMap(form: TagForm, tags: Record<string, string>): any {
-    const { kind, key = '', value = '' } = form;
+export function tagsFromMap({ kind, key = '', value = '' }: TagForm, tags: Record<string, string>): any {
     return kind === 'map' ? tags : Object.entries(tags).map(([name, text]) => ({ [key]: name, [value]: text }));
 }
 
@@ -337,7 +388,7 @@ export function equal(a: any, b: any): boolean {
 
 export function valueAt(body: any, at: string[]): any {
     const own = (value: any, name: string): boolean => Object.prototype.hasOwnProperty.call(value, name);
-    return at.reduce((value, name) => (isPresent(value) && own(value, name) ? value[name] : undefined), body);
+    return at.reduce((value, name) => (isObject(value) && own(value, name) ? value[name] : undefined), body);
 }
 
 function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
@@ -346,7 +397,6 @@ function withValueAt(body: any, [name, ...rest]: string[], value: any): any {
 
 /** Returns the merge patch that also removes what a value had before. */
 export function mergePatch(value: any, before: any): any {
-    const isObject = (item: any): boolean => isPresent(item) && typeof item === 'object' && !Array.isArray(item);
     if (!isObject(value) || !isObject(before)) {
         return value;
     }
@@ -357,6 +407,15 @@ export function mergePatch(value: any, before: any): any {
 
 function isPresent(value: any): boolean {
     return value !== undefined && value !== null;
+}
+
+function isObject(value: any): boolean {
+    return isPresent(value) && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** Reports whether a value is a number, or a text with one. */
+function isNumber(value: any): boolean {
+    return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value);
 }
 
 // Integers with more digits than a number can have are bigint. JSON.parse and JSON.stringify see them as strings
@@ -377,6 +436,11 @@ export function fromJSON(text: string): any {
     });
     const isMarked = (value: any): boolean => typeof value === 'string' && value.startsWith(mark);
     return JSON.parse(safe, (_, value) => (isMarked(value) ? BigInt(value.slice(mark.length)) : value));
+}
+
+/** Joins pairs as in a query or a form. */
+export function joined(pairs: [string, string][]): string {
+    return pairs.map((pair) => pair.map(percent).join('=')).join('&');
 }
 
 /** Encodes a text for a URL, as RFC 3986 and Signature Version 4 require. */
