@@ -131,7 +131,9 @@ func (b *binder) call(op *Operation, action string) *Call {
 	case "awsQuery":
 		out.Result = op.Name + "Result"
 	case "restXml":
-		if op.Body != nil {
+		if op.Body != nil && op.Body.Kind != Structure {
+			b.refuse(op.At, fmt.Sprintf("the body of %s is not XML, but the value of %s", op.Name, op.BodyMember), "write its handler by hand")
+		} else if op.Body != nil {
 			out.Root = cmp.Or(op.Body.XMLName, op.Body.Name)
 		}
 	}

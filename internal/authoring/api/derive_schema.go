@@ -108,7 +108,7 @@ func (p *Property) operation(action string) string {
 
 // lacking are the paths of members that a value has in a request and not in another request or response.
 func lacking(set, read *Shape, depth int) (paths []string) {
-	if set == read || depth > 4 {
+	if set == nil || read == nil || depth > 4 {
 		return nil
 	}
 	switch {

@@ -212,13 +212,14 @@ func Stale(files []File, existing []string) []string {
 	return out
 }
 
-// inGeneratedFolder reports whether a file is in one of [GeneratedFolders]. A part of such a path
+// inGeneratedFolder reports whether a file is in, or is, one of [GeneratedFolders]. A part of such a path
 // may be "*", for the name of one folder.
 func inGeneratedFolder(file string) bool {
 	return slices.ContainsFunc(GeneratedFolders(), func(folder string) bool {
 		matched, _ := path.Match(folder, path.Dir(file)) // the patterns are valid
 		deeper, _ := path.Match(folder, path.Dir(path.Dir(file)))
-		return matched || deeper || strings.HasPrefix(file, folder+"/")
+		itself, _ := path.Match(folder, file)
+		return matched || deeper || itself || strings.HasPrefix(file, folder+"/")
 	})
 }
 

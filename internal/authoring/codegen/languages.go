@@ -23,18 +23,18 @@ type language struct {
 	// binding is the file with the binding of an API, if handlers that call one can be generated.
 	binding func(in Input) string
 
-	// folders contain nothing but generated files: those that no longer belong to the project
-	// are removed.
+	// folders contain nothing but generated files, or are files that only some projects have: what no longer
+	// belongs to the project is removed.
 	folders []string
 }
 
 // languages is a function because generators refer to it.
 func languages() []language {
 	return []language{
-		{prefix: "go", prepare: prepareGo, sources: goSources, binding: goBinding, folders: []string{"cmd/hook/targets"}},
+		{prefix: "go", prepare: prepareGo, sources: goSources, binding: goBinding, folders: []string{"cmd/hook/targets", "cmd/resource/client_tags.go", "cmd/resource/client_xml.go"}},
 		{prefix: "java", prepare: prepareJava, sources: javaProject, binding: javaBinding, folders: []string{javaGenerated, "target/loaded-target-schemas"}},
-		{prefix: "python", prepare: preparePython, sources: pythonProject, binding: pythonBinding, folders: []string{"src/*/target_models"}},
-		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject, binding: typeScriptBinding},
+		{prefix: "python", prepare: preparePython, sources: pythonProject, binding: pythonBinding, folders: []string{"src/*/target_models", "src/*/wire_xml.py"}},
+		{prefix: "typescript", prepare: prepareTypeScript, sources: typeScriptProject, binding: typeScriptBinding, folders: []string{"src/xml.ts"}},
 	}
 }
 
@@ -63,7 +63,7 @@ func BindingFile(in Input) string {
 	return ""
 }
 
-// GeneratedFolders are the folders of projects that contain generated sources only.
+// GeneratedFolders are the folders of projects that contain generated sources only, and single such files.
 func GeneratedFolders() (folders []string) {
 	for _, l := range languages() {
 		folders = append(folders, l.folders...)
