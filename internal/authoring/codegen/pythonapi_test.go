@@ -3,6 +3,7 @@ package codegen
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -29,25 +30,38 @@ const (
 	"find": {"by": "none", "reason": "nothing"}, "statuses": {"400": "InvalidRequest", "401": "InvalidCredentials", "403": "AccessDenied", "404": "NotFound", "429": "Throttling"}}`
 )
 
-// TestPythonClient runs the unit tests of the client of an API, which every project gets unchanged.
+// TestPythonClient runs the unit tests of the client of an API, which every project gets unchanged, and those of
+// the client of a service with XML.
 func TestPythonClient(t *testing.T) {
 	python := officialPython(t)
-	files, err := Generate(Input{Schema: parse(t, apiSchema), Language: "python312", Binding: []byte(apiBinding)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, f := range files {
-		write(t, dir, f.Path, string(f.Data))
-	}
-	text, err := os.ReadFile("testdata/api/client_test.py.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "src/client_test.py", string(text))
-	run := exec.CommandContext(t.Context(), python, "client_test.py")
-	run.Dir = dir + "/src"
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%.8000s", err, out)
+	for protocol, test := range map[string]string{
+		`"openapi"`: "client_test.py", `"restXml", "namespace": "urn:towers"`: "xml_test.py", `"awsQuery", "version": "2026-01-01"`: "xml_test.py",
+	} {
+		t.Run(protocol, func(t *testing.T) {
+			binding := strings.Replace(apiBinding, `"openapi"`, protocol, 1)
+			files, err := Generate(Input{Schema: parse(t, apiSchema), Language: "python312", Binding: []byte(binding)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range files {
+				write(t, dir, f.Path, string(f.Data))
+			}
+			for _, name := range []string{"client_test.py", "xml_test.py"} {
+				text, err := os.ReadFile("testdata/api/" + name + ".txt")
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, dir, "src/"+name, string(text))
+			}
+			run := exec.CommandContext(t.Context(), python, test)
+			run.Dir = dir + "/src"
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%.8000s", err, out)
+			}
+			if _, err := os.Stat(dir + "/src/acme_sky_tower/wire_xml.py"); (err == nil) != (test == "xml_test.py") {
+				t.Errorf("the module for XML: %v", err)
+			}
+		})
 	}
 }

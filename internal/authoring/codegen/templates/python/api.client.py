@@ -16,7 +16,7 @@ from botocore.auth import SigV4Auth  # type: ignore
 from botocore.awsrequest import AWSRequest  # type: ignore
 from cloudformation_cli_python_lib import Resource, SessionProxy, exceptions
 
-from . import wire
+from . import wire{{if .API.XML}}, wire_xml{{end}}
 from .models import ResourceHandlerRequest, ResourceModel
 from .wire import API, Operation, Values, identifier_of
 
@@ -103,7 +103,7 @@ class Client:
 
     def call(self, operation: Operation, values: Values) -> Values:
         """Calls an operation with properties and returns those of its response."""
-        return wire.receive(operation, self._send(operation, values))
+        return _receive(operation, self._send(operation, values))
 
     def read(self, values: Values) -> Values:
         """Returns the properties of a resource by its identifier."""
@@ -118,7 +118,8 @@ class Client:
         if "list" in tags:
             listing = tags["list"]
             body = self._send(listing["call"], live)
-            found = wire.read_tags(wire.dig(body, listing["at"]), listing["form"])
+            listed = wire.dig(body, listing["at"])
+            found = wire.read_tags({{if .API.XML}}wire_xml.elements(listed){{else}}listed{{end}}, listing["form"])
             if found:
                 live[tags["property"]] = wire.write_tags(found, tags["form"])
         return properties(model(live))
@@ -138,13 +139,11 @@ class Client:
             if "size" in paging:
                 extra.append((paging["size"], paging["count"]))
         body = self._send(operation, values, extra)
-        items = wire.dig(body, operation.get("items", []))
+        listed = wire.dig(body, operation.get("items", []))
+        items = {{if .API.XML}}wire_xml.elements(listed){{else}}listed if isinstance(listed, list) else []{{end}}
         # Items do not repeat the identifiers of their parents.
         parents = {name: values[name] for name in API["identifier"] if name in values}
-        found = [
-            {**parents, **wire.receive(operation, item)}
-            for item in (items if isinstance(items, list) else [])
-        ]
+        found = [{**parents, **_receive(operation, item)} for item in items]
         following = wire.next_page(paging, body, token, found) if paging else None
         live = [item for item in found if not _is_gone(item)]
         return live, following if following != token else None
@@ -218,23 +217,31 @@ class Client:
         """Sends a request and returns the body of the response."""
         name, reading = operation["name"], operation["method"] == "GET"
         reading = reading or operation is API["read"] or operation is API.get("list")
+        sent: List[Sent] = [
+            (entry, wire.encode(values[entry["property"]], entry["shape"]))
+            for entry in operation.get("send", [])
+            if values.get(entry["property"]) is not None
+        ]
+        if "token" in operation:
+            sent.append((operation["token"], self.token))
+        sent += extra
         for attempt in range(RETRIES + 1):
-            request = self._request(operation, values, extra)
+            request = self._request(operation, sent)
             status, headers, text = self._exchange(name, request)
             if status == 401 and self._forget_token():
-                request = self._request(operation, values, extra)
+                request = self._request(operation, sent)
                 status, headers, text = self._exchange(name, request)
             try:
-                body = wire.parse(text) if text.strip() else None
+                body = wire{{if .API.XML}}_xml{{end}}.parse(text) if text.strip() else None
             except ValueError:
                 if status < 300:
                     raise exceptions.GeneralServiceException(
-                        f"{name}: the response is not JSON"
+                        f"{name}: the response is not {{if .API.XML}}XML{{else}}JSON{{end}}"
                     ) from None
                 body = None
             if status < 300:
-                return body
-            secrets = self._secrets(operation, values, request)
+                return {{if .API.Query}}wire.dig(body, [operation["result"]]){{else}}body{{end}}
+            secrets = self._secrets(sent, request)
             failure = wire.failure(operation, values, status, headers, body, secrets)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
             delay = wire.retry_after(headers) or 0.2 * (attempt + 1)
@@ -244,36 +251,33 @@ class Client:
         raise failure
 
     def _request(
-        self, operation: Operation, values: Values, extra: Iterable[Sent]
+        self, operation: Operation, sent: List[Sent]
     ) -> urllib.request.Request:
         name, method, path = operation["name"], operation["method"], operation["path"]
         query: List[Tuple[str, str]] = []
-        headers = {"Accept": operation.get("accept", "application/json")}
+        headers = {"Accept": {{if .API.XML}}"application/xml"{{else}}operation.get("accept", "application/json"){{end}}}
         body = None
-        sent: List[Sent] = [
-            (entry, wire.encode(values[entry["property"]], entry["shape"]))
-            for entry in operation.get("send", [])
-            if values.get(entry["property"]) is not None
-        ]
-        if "token" in operation:
-            sent.append((operation["token"], self.token))
-        for place, value in [*sent, *extra]:
+        for place, value in sent:
             where, at = place["in"], place["at"]
+            if where == "body":
+{{- if .API.XML}}
+                value = wire_xml.tree_of(value, place.get("shape", wire.ANY))
+{{- end}}
+                body = wire.put(body, at, value)
+                continue
             items = value if isinstance(value, list) else [value]
             texts = list(map(wire.text_of, items))
             if where == "path":
                 path = wire.fill(path, at[0], texts[0])
             elif where == "query":
                 query += [(at[0], text) for text in texts]
-            elif where == "header":
-                headers[at[0]] = ",".join(texts)
             else:
-                body = wire.put(body, at, value)
+                headers[at[0]] = ",".join(texts)
         if "{" in path:
             raise exceptions.InvalidRequest(f"{name}: a property of {path} is missing")
-        data = wire.body_of(operation, body)
+        data = wire{{if .API.XML}}_xml{{end}}.body_of(operation, body)
         if data is not None:
-            headers["Content-Type"] = wire.content_type(operation)
+            headers["Content-Type"] = wire{{if .API.XML}}_xml{{end}}.content_type(operation)
         if "target" in operation:
             headers["X-Amz-Target"] = operation["target"]
         self._authenticate(headers, query)
@@ -391,21 +395,16 @@ class Client:
         """Drops an access token that the service refuses, if there was one."""
         return _access_tokens.pop(self._token_key, None) is not None
 
-    def _secrets(
-        self, operation: Operation, values: Values, request: urllib.request.Request
-    ) -> List[str]:
-        """Returns what messages must not repeat.
-
-        That is credentials, and properties that reads never return.
-        """
+    def _secrets(self, sent: List[Sent], request: urllib.request.Request) -> List[str]:
+        """Returns what messages must not repeat: credentials, and secret values."""
         paths = "ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"
         secrets = [wire.dig(self._settings, path.split(".")) for path in paths]
         secrets.append(request.get_header("Authorization", "").partition(" ")[2])
         secrets.append(request.get_header("X-amz-security-token"))
-        returned = {entry["property"] for entry in API["read"].get("receive", [])}
-        returned.update(API["identifier"])
-        sent = {entry["property"] for entry in operation.get("send", [])}
-        secrets += [values.get(name) for name in sent - returned]
+        for place, value in sent:
+            if place.get("property") not in API["identifier"]:
+                shape, secret = place.get("shape", wire.ANY), place.get("secret", False)
+                secrets += wire.secrets_in(value, shape, secret)
         return [text for text in secrets if isinstance(text, str) and text]
 
     def _sign(
@@ -443,6 +442,20 @@ def _is_http(url: str) -> bool:
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _receive(operation: Operation, body: Any) -> Values:
+    """Returns the properties in the body of a response."""
+    values: Values = {}
+    for entry in operation.get("receive", []):
+        value = wire.dig(body, entry["at"])
+{{- if .API.XML}}
+        value = wire_xml.value_of(value, entry["shape"])
+{{- end}}
+        value = wire.decode(value, entry["shape"])
+        if value is not None:
+            values.setdefault(entry["property"], value)
+    return values
 
 
 def _is_gone(live: Values) -> bool:
