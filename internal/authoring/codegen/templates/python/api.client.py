@@ -4,6 +4,7 @@
 import base64
 import hashlib
 import os
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -287,8 +288,12 @@ class Client:
             url += urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
         if API["auth"]["kind"] == "sigv4":
             headers = self._sign(method, url, data, headers)
-        if not all(text.isprintable() for text in headers.values()):
-            raise exceptions.InvalidRequest(f"{name}: a header cannot have line breaks")
+        for header, text in headers.items():
+            if re.search("[\\x00-\\x1f\\x7f-\\x9f]", text):
+                raise exceptions.InvalidRequest(
+                    f"{name}: the header {header} cannot have line breaks "
+                    "or other control characters"
+                )
         headers = {k: text.encode().decode("latin-1") for k, text in headers.items()}
         return urllib.request.Request(url, data, headers, method=method)
 

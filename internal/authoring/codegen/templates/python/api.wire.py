@@ -296,13 +296,15 @@ def _date_time(value: Any, wire: Optional[str]) -> Any:
 
 def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
     """Returns the tags of the service or of a property, without those of AWS."""
-    if form["kind"] == "map":
-        tags = value if isinstance(value, dict) else {}
-    else:
-        items = [item for item in value or [] if isinstance(item, dict)]
-        pairs = [(item.get(form["key"]), item.get(form["value"], "")) for item in items]
-        tags = {key: text for key, text in pairs if isinstance(key, str)}
-    return {k: v for k, v in tags.items() if k and not k.startswith("aws:")}
+    pairs: Iterable[Any] = value.items() if isinstance(value, dict) else []
+    if form["kind"] == "list" and isinstance(value, list):
+        items = [item for item in value if isinstance(item, dict)]
+        pairs = [(item.get(form["key"]), item.get(form["value"])) for item in items]
+    return {
+        key: "" if text is None else text_of(text)
+        for key, text in pairs
+        if isinstance(key, str) and key and not key.startswith("aws:")
+    }
 
 
 def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:

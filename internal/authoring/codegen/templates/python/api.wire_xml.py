@@ -1,8 +1,8 @@
 # {{.Marker}}
-"""Bodies {{if .API.Query}}as forms and {{end}}in XML.
+"""{{if .API.Query}}Requests as forms, and responses in XML{{else}}Requests and responses in XML{{end}}.
 
-Both are trees: an element is its text, or a dictionary of the elements in it. Elements of
-the same name are a list.
+Their bodies are trees: an element is its text, or a dictionary of the elements in it.
+A list is the elements of the same name.
 """
 
 import {{if .API.Query}}urllib.parse{{else}}re{{end}}
