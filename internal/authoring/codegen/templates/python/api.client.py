@@ -177,10 +177,14 @@ class Client:
         called = False
         for entry in operation["send"]:
             name = entry["property"]
-            changed = name in operation["changes"]
-            changed = changed and desired.get(name) != before.get(name)
             if name in API["identifier"]:
                 continue
+            known = name not in operation["changes"] and name in live
+            if known and entry.get("required"):
+                values[name] = live[name]  # such as a revision
+                continue
+            changed = name in operation["changes"]
+            changed = changed and desired.get(name) != before.get(name)
             if name not in desired and changed and partial:
                 changed = "reset" in entry
             called = called or changed
