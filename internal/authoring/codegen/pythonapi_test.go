@@ -34,11 +34,11 @@ const (
 // the client of a service with XML.
 func TestPythonClient(t *testing.T) {
 	python := officialPython(t)
-	for protocol, test := range map[string]string{
-		`"openapi"`: "client_test.py", `"restXml", "namespace": "urn:towers"`: "xml_test.py", `"awsQuery", "version": "2026-01-01"`: "xml_test.py",
+	for _, c := range []struct{ protocol, more, test string }{
+		{"openapi", "", "client_test.py"}, {"restXml", `, "namespace": "urn:towers"`, "xml_test.py"}, {"awsQuery", `, "version": "2026-01-01"`, "xml_test.py"},
 	} {
-		t.Run(protocol, func(t *testing.T) {
-			binding := strings.Replace(apiBinding, `"openapi"`, protocol, 1)
+		t.Run(c.protocol, func(t *testing.T) {
+			binding := strings.Replace(apiBinding, `"openapi"`, `"`+c.protocol+`"`+c.more, 1)
 			files, err := Generate(Input{Schema: parse(t, apiSchema), Language: "python312", Binding: []byte(binding)})
 			if err != nil {
 				t.Fatal(err)
@@ -54,12 +54,12 @@ func TestPythonClient(t *testing.T) {
 				}
 				write(t, dir, "src/"+name, string(text))
 			}
-			run := exec.CommandContext(t.Context(), python, test)
+			run := exec.CommandContext(t.Context(), python, c.test)
 			run.Dir = dir + "/src"
 			if out, err := run.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%.8000s", err, out)
 			}
-			if _, err := os.Stat(dir + "/src/acme_sky_tower/wire_xml.py"); (err == nil) != (test == "xml_test.py") {
+			if _, err := os.Stat(dir + "/src/acme_sky_tower/wire_xml.py"); (err == nil) != (c.test == "xml_test.py") {
 				t.Errorf("the module for XML: %v", err)
 			}
 		})
