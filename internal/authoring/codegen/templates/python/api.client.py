@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 from botocore.auth import SigV4Auth  # type: ignore
 from botocore.awsrequest import AWSRequest  # type: ignore
 from cloudformation_cli_python_lib import Resource, SessionProxy, exceptions
+from cloudformation_cli_python_lib.interface import BaseModel
 
 from . import wire{{if .API.XML}}, wire_xml{{end}}
 from .models import ResourceHandlerRequest, ResourceModel
@@ -38,7 +39,7 @@ class PagedResource(Resource):
         return modelled
 
 
-def properties(of: Optional[ResourceModel]) -> Values:
+def properties(of: Optional[BaseModel]) -> Values:
     """Returns the properties of a model."""
     return dict(of._serialize()) if of else {}
 
@@ -90,6 +91,9 @@ class Client:
         endpoint = self._settings.get("Endpoint")
         if not endpoint and API["auth"]["kind"] == "sigv4":
             endpoint = os.environ.get("AWS_ENDPOINT_URL")
+{{- if .API.Host}}
+        self._prefixed = not endpoint  # operations have hosts below that of the API
+{{- end}}
         endpoint = endpoint or API.get("endpoint", "")
         self._endpoint = endpoint.replace("{Region}", self._region).rstrip("/")
         if not _is_http(self._endpoint):
@@ -104,7 +108,12 @@ class Client:
 
     def call(self, operation: Operation, values: Values) -> Values:
         """Calls an operation with properties and returns those of its response."""
-        return _receive(operation, self._send(operation, values))
+        body, headers = self._send(operation, values)
+{{- if .API.Among}}
+        if operation.get("items"):
+            return _selected(operation, body, values)
+{{- end}}
+        return _receive(operation, body, headers)
 
     def read(self, values: Values) -> Values:
         """Returns the properties of a resource by its identifier."""
@@ -118,7 +127,7 @@ class Client:
         tags = API.get("tags", {})
         if "list" in tags:
             listing = tags["list"]
-            body = self._send(listing["call"], live)
+            body, _ = self._send(listing["call"], live)
             listed = wire.dig(body, listing["at"])
             found = wire.read_tags({{if .API.XML}}wire_xml.elements(listed){{else}}listed{{end}}, listing["form"])
             if found:
@@ -139,12 +148,11 @@ class Client:
                 extra.append((paging, wire.page_token(paging, token)))
             if "size" in paging:
                 extra.append((paging["size"], paging["count"]))
-        body = self._send(operation, values, extra)
-        listed = wire.dig(body, operation.get("items", []))
-        items = {{if .API.XML}}wire_xml.elements(listed){{else}}listed if isinstance(listed, list) else []{{end}}
+        body, _ = self._send(operation, values, extra)
         # Items do not repeat the identifiers of their parents.
         parents = {name: values[name] for name in API["identifier"] if name in values}
-        found = [{**parents, **_receive(operation, item)} for item in items]
+        items = [_receive(operation, item, {}) for item in _items(operation, body)]
+        found = [{**parents, **item} for item in items]
         following = wire.next_page(paging, body, token, found) if paging else None
         live = [item for item in found if not _is_gone(item)]
         return live, following if following != token else None
@@ -179,9 +187,8 @@ class Client:
             name = entry["property"]
             if name in API["identifier"]:
                 continue
-            known = name not in operation["changes"] and name in live
-            if known and entry.get("required"):
-                values[name] = live[name]  # such as a revision
+            if entry.get("live"):
+                values[name] = live.get(name)
                 continue
             changed = name in operation["changes"]
             changed = changed and desired.get(name) != before.get(name)
@@ -218,8 +225,8 @@ class Client:
 
     def _send(
         self, operation: Operation, values: Values, extra: Iterable[Sent] = ()
-    ) -> Any:
-        """Sends a request and returns the body of the response."""
+    ) -> Tuple[Any, Mapping[str, str]]:
+        """Sends a request and returns the body and the headers of the response."""
         name, reading = operation["name"], operation["method"] == "GET"
         reading = reading or operation is API["read"] or operation is API.get("list")
         sent: List[Sent] = [
@@ -245,7 +252,7 @@ class Client:
                     ) from None
                 body = None
             if status < 300:
-                return {{if .API.Query}}wire.dig(body, [operation["result"]]){{else}}body{{end}}
+                return {{if .API.Query}}wire.dig(body, [operation["result"]]){{else}}body{{end}}, headers
             secrets = self._secrets(sent, request)
             failure = wire.failure(operation, values, status, headers, body, secrets)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
@@ -261,6 +268,9 @@ class Client:
         name, method, path = operation["name"], operation["method"], operation["path"]
         query: List[Tuple[str, str]] = []
         headers = {"Accept": {{if .API.XML}}"application/xml"{{else}}operation.get("accept", "application/json"){{end}}}
+{{- if .API.Host}}
+        host = operation.get("host", "")
+{{- end}}
         body = None
         for place, value in sent:
             where, at = place["in"], place["at"]
@@ -274,6 +284,10 @@ class Client:
             texts = list(map(wire.text_of, items))
             if where == "path":
                 path = wire.fill(path, at[0], texts[0])
+{{- if .API.Host}}
+            elif where == "host":
+                host = wire.fill(host, at[0], texts[0])
+{{- end}}
             elif where == "query":
                 query += [(at[0], text) for text in texts]
             else:
@@ -287,6 +301,10 @@ class Client:
             headers["X-Amz-Target"] = operation["target"]
         self._authenticate(headers, query)
         url = self._endpoint + path
+{{- if .API.Host}}
+        if self._prefixed:
+            url = url.replace("://", f"://{host}", 1)
+{{- end}}
         if query:
             url += "&" if "?" in path else "?"
             url += urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
@@ -453,11 +471,33 @@ def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _receive(operation: Operation, body: Any) -> Values:
-    """Returns the properties in the body of a response."""
+def _items(operation: Operation, body: Any) -> List[Any]:
+    """Returns the items in a body."""
+    items = wire.dig(body, operation.get("items", []))
+    return {{if .API.XML}}wire_xml.elements(items){{else}}items if isinstance(items, list) else []{{end}}
+{{- if .API.Among}}
+
+
+def _selected(operation: Operation, body: Any, values: Values) -> Values:
+    """Returns the properties of the resource that is meant, among several."""
+    named = {name: values[name] for name in API["identifier"] if values.get(name)}
+    for item in _items(operation, body):
+        found = _receive(operation, item, {})
+        if all(found.get(name, value) == value for name, value in named.items()):
+            return found
+    raise exceptions.NotFound(API["typeName"], identifier_of(values))
+{{- end}}
+
+
+def _receive(operation: Operation, body: Any, headers: Mapping[str, str]) -> Values:
+    """Returns the properties in a response."""
     values: Values = {}
     for entry in operation.get("receive", []):
         value = wire.dig(body, entry["at"])
+{{- if .API.ETag}}
+        if entry["in"] == "header":
+            value = headers.get(entry["at"][0])
+{{- end}}
 {{- if .API.XML}}
         value = wire_xml.value_of(value, entry["shape"])
 {{- end}}

@@ -212,6 +212,10 @@ def encode(value: Any, shape: Mapping[str, Any]) -> Any:
         return [encode(each, item) for each in value if each is not None]
     if isinstance(value, dict):
         return _members(value, shape, "property", "wire", encode)
+{{- if .API.Among}}
+    if kind == "list" and value is not None:
+        return [value]  # that of the only item
+{{- end}}
     if isinstance(value, str) and shape.get("text"):
         return number(value)
     if isinstance(value, str) and kind == "timestamp":
