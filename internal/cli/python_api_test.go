@@ -42,6 +42,7 @@ func TestPythonCallsAPI(t *testing.T) {
 		{"Note", "Note", "--from-smithy", "notes.smithy"},
 		{"restXml", "Note", "--from-smithy", "restXml.smithy"},
 		{"awsQuery", "Note", "--from-smithy", "awsQuery.smithy"},
+		{"Group", "Group", "--from-smithy", "groups.smithy"},
 	} {
 		t.Run(c.project, func(t *testing.T) {
 			run := func(args ...string) {
