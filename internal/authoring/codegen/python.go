@@ -114,7 +114,11 @@ func pythonAPI(in Input, f *frame) ([]File, error) {
 	}
 	f.API = b.frame(in.Schema, pythonStrings)
 	files := []File{{Path: pythonBinding(in), Data: in.Binding, Mode: Generated}}
-	for _, module := range []string{"client", "wire"} {
+	modules := []string{"client", "wire"}
+	if f.API.XML {
+		modules = append(modules, "wire_xml")
+	}
+	for _, module := range modules {
 		data, err := render("python/api."+module+".py", *f)
 		if err != nil {
 			return nil, err
@@ -126,10 +130,7 @@ func pythonAPI(in Input, f *frame) ([]File, error) {
 
 // pythonStrings are the items of a list at the top of a module, on lines of their own if one line is too long.
 func pythonStrings(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = strconv.Quote(text)
-	}
+	quoted := mapped(texts, strconv.Quote)
 	if line := strings.Join(quoted, ", "); len(line) <= 60 {
 		return line
 	}

@@ -3,6 +3,7 @@ package codegen
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -29,25 +30,56 @@ const (
 	"find": {"by": "none", "reason": "nothing"}, "statuses": {"400": "InvalidRequest", "401": "InvalidCredentials", "403": "AccessDenied", "404": "NotFound", "429": "Throttling"}}`
 )
 
-// TestPythonClient runs the unit tests of the client of an API, which every project gets unchanged.
+// moreBinding has what few APIs have: a read of several resources, a property in a header, hosts of operations, and an
+// update that sets what create does not.
+var moreBinding = strings.NewReplacer(
+	`"path": "/towers"}`, `"path": "/towers", "host": "data.", "items": ["towers"],
+		"send": [{"property": "Name", "in": "body", "at": ["name"], "shape": {"kind": "string"}}],
+		"receive": [{"property": "Id", "in": "body", "at": ["id"], "shape": {"kind": "integer", "text": true}}]},
+	"update": [{"name": "PUT /towers", "method": "PUT", "path": "/towers", "changes": ["Height"], "send": [
+		{"property": "Id", "in": "body", "at": ["id"], "shape": {"kind": "string"}, "required": true},
+		{"property": "Height", "in": "body", "at": ["height"], "shape": {"kind": "integer"}}]}]`,
+	`"name": "GET /towers/{id}", "method": "GET", "path": "/towers/{id}",
+		"send": [{"property": "Id", "in": "path", "at": ["id"], "shape": {"kind": "integer", "text": true}, "required": true}]`,
+	`"name": "POST /towers/read", "method": "POST", "path": "/towers/read", "items": ["towers"],
+		"send": [{"property": "Id", "in": "body", "at": ["ids"], "shape": {"kind": "list", "item": {"kind": "string"}}, "required": true}]`,
+	`"method": "DELETE", "path": "/towers/{id}"`, `"method": "DELETE", "path": "/towers"`,
+	`"property": "State", "in": "body", "at": ["state"]`, `"property": "State", "in": "header", "at": ["ETag"]`,
+).Replace(apiBinding)
+
+// TestPythonClient runs the unit tests of the client of an API, which every project gets unchanged, and those of
+// the client of a service with XML.
 func TestPythonClient(t *testing.T) {
 	python := officialPython(t)
-	files, err := Generate(Input{Schema: parse(t, apiSchema), Language: "python312", Binding: []byte(apiBinding)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, f := range files {
-		write(t, dir, f.Path, string(f.Data))
-	}
-	text, err := os.ReadFile("testdata/api/client_test.py.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "src/client_test.py", string(text))
-	run := exec.CommandContext(t.Context(), python, "client_test.py")
-	run.Dir = dir + "/src"
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%.8000s", err, out)
+	protocol := func(text string) string { return strings.Replace(apiBinding, `"openapi"`, text, 1) }
+	for _, c := range []struct{ name, test, binding string }{
+		{"openapi", "client_test.py", apiBinding}, {"more", "more_test.py", moreBinding},
+		{"restXml", "xml_test.py", protocol(`"restXml", "namespace": "urn:towers"`)}, {"awsQuery", "xml_test.py", protocol(`"awsQuery", "version": "2026-01-01"`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files, err := Generate(Input{Schema: parse(t, apiSchema), Language: "python312", Binding: []byte(c.binding)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range files {
+				write(t, dir, f.Path, string(f.Data))
+			}
+			for _, name := range []string{"client_test.py", c.test} {
+				text, err := os.ReadFile("testdata/api/" + name + ".txt")
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, dir, "src/"+name, string(text))
+			}
+			run := exec.CommandContext(t.Context(), python, c.test)
+			run.Dir = dir + "/src"
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%.8000s", err, out)
+			}
+			if _, err := os.Stat(dir + "/src/acme_sky_tower/wire_xml.py"); (err == nil) != (c.test == "xml_test.py") {
+				t.Errorf("the module for XML: %v", err)
+			}
+		})
 	}
 }

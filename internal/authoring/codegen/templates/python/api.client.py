@@ -4,6 +4,7 @@
 import base64
 import hashlib
 import os
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -15,8 +16,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 from botocore.auth import SigV4Auth  # type: ignore
 from botocore.awsrequest import AWSRequest  # type: ignore
 from cloudformation_cli_python_lib import Resource, SessionProxy, exceptions
+from cloudformation_cli_python_lib.interface import BaseModel
 
-from . import wire
+from . import wire{{if .API.XML}}, wire_xml{{end}}
 from .models import ResourceHandlerRequest, ResourceModel
 from .wire import API, Operation, Values, identifier_of
 
@@ -37,7 +39,7 @@ class PagedResource(Resource):
         return modelled
 
 
-def properties(of: Optional[ResourceModel]) -> Values:
+def properties(of: Optional[BaseModel]) -> Values:
     """Returns the properties of a model."""
     return dict(of._serialize()) if of else {}
 
@@ -89,6 +91,9 @@ class Client:
         endpoint = self._settings.get("Endpoint")
         if not endpoint and API["auth"]["kind"] == "sigv4":
             endpoint = os.environ.get("AWS_ENDPOINT_URL")
+{{- if .API.Host}}
+        self._prefixed = not endpoint  # operations have hosts below that of the API
+{{- end}}
         endpoint = endpoint or API.get("endpoint", "")
         self._endpoint = endpoint.replace("{Region}", self._region).rstrip("/")
         if not _is_http(self._endpoint):
@@ -103,7 +108,12 @@ class Client:
 
     def call(self, operation: Operation, values: Values) -> Values:
         """Calls an operation with properties and returns those of its response."""
-        return wire.receive(operation, self._send(operation, values))
+        body, headers = self._send(operation, values)
+{{- if .API.Among}}
+        if operation.get("items"):
+            return _selected(operation, body, values)
+{{- end}}
+        return _receive(operation, body, headers)
 
     def read(self, values: Values) -> Values:
         """Returns the properties of a resource by its identifier."""
@@ -117,8 +127,9 @@ class Client:
         tags = API.get("tags", {})
         if "list" in tags:
             listing = tags["list"]
-            body = self._send(listing["call"], live)
-            found = wire.read_tags(wire.dig(body, listing["at"]), listing["form"])
+            body, _ = self._send(listing["call"], live)
+            listed = wire.dig(body, listing["at"])
+            found = wire.read_tags({{if .API.XML}}wire_xml.elements(listed){{else}}listed{{end}}, listing["form"])
             if found:
                 live[tags["property"]] = wire.write_tags(found, tags["form"])
         return properties(model(live))
@@ -137,14 +148,11 @@ class Client:
                 extra.append((paging, wire.page_token(paging, token)))
             if "size" in paging:
                 extra.append((paging["size"], paging["count"]))
-        body = self._send(operation, values, extra)
-        items = wire.dig(body, operation.get("items", []))
+        body, _ = self._send(operation, values, extra)
         # Items do not repeat the identifiers of their parents.
         parents = {name: values[name] for name in API["identifier"] if name in values}
-        found = [
-            {**parents, **wire.receive(operation, item)}
-            for item in (items if isinstance(items, list) else [])
-        ]
+        items = [_receive(operation, item, {}) for item in _items(operation, body)]
+        found = [{**parents, **item} for item in items]
         following = wire.next_page(paging, body, token, found) if paging else None
         live = [item for item in found if not _is_gone(item)]
         return live, following if following != token else None
@@ -177,10 +185,13 @@ class Client:
         called = False
         for entry in operation["send"]:
             name = entry["property"]
-            changed = name in operation["changes"]
-            changed = changed and desired.get(name) != before.get(name)
             if name in API["identifier"]:
                 continue
+            if entry.get("live"):
+                values[name] = live.get(name)
+                continue
+            changed = name in operation["changes"]
+            changed = changed and desired.get(name) != before.get(name)
             if name not in desired and changed and partial:
                 changed = "reset" in entry
             called = called or changed
@@ -214,27 +225,35 @@ class Client:
 
     def _send(
         self, operation: Operation, values: Values, extra: Iterable[Sent] = ()
-    ) -> Any:
-        """Sends a request and returns the body of the response."""
+    ) -> Tuple[Any, Mapping[str, str]]:
+        """Sends a request and returns the body and the headers of the response."""
         name, reading = operation["name"], operation["method"] == "GET"
         reading = reading or operation is API["read"] or operation is API.get("list")
+        sent: List[Sent] = [
+            (entry, wire.encode(values[entry["property"]], entry["shape"]))
+            for entry in operation.get("send", [])
+            if values.get(entry["property"]) is not None
+        ]
+        if "token" in operation:
+            sent.append((operation["token"], self.token))
+        sent += extra
         for attempt in range(RETRIES + 1):
-            request = self._request(operation, values, extra)
+            request = self._request(operation, sent)
             status, headers, text = self._exchange(name, request)
             if status == 401 and self._forget_token():
-                request = self._request(operation, values, extra)
+                request = self._request(operation, sent)
                 status, headers, text = self._exchange(name, request)
             try:
-                body = wire.parse(text) if text.strip() else None
+                body = wire{{if .API.XML}}_xml{{end}}.parse(text) if text.strip() else None
             except ValueError:
                 if status < 300:
                     raise exceptions.GeneralServiceException(
-                        f"{name}: the response is not JSON"
+                        f"{name}: the response is not {{if .API.XML}}XML{{else}}JSON{{end}}"
                     ) from None
                 body = None
             if status < 300:
-                return body
-            secrets = self._secrets(operation, values, request)
+                return {{if .API.Query}}wire.dig(body, [operation["result"]]){{else}}body{{end}}, headers
+            secrets = self._secrets(sent, request)
             failure = wire.failure(operation, values, status, headers, body, secrets)
             busy = status == 503 or isinstance(failure, exceptions.Throttling)
             delay = wire.retry_after(headers) or 0.2 * (attempt + 1)
@@ -244,47 +263,59 @@ class Client:
         raise failure
 
     def _request(
-        self, operation: Operation, values: Values, extra: Iterable[Sent]
+        self, operation: Operation, sent: List[Sent]
     ) -> urllib.request.Request:
         name, method, path = operation["name"], operation["method"], operation["path"]
         query: List[Tuple[str, str]] = []
-        headers = {"Accept": operation.get("accept", "application/json")}
+        headers = {"Accept": {{if .API.XML}}"application/xml"{{else}}operation.get("accept", "application/json"){{end}}}
+{{- if .API.Host}}
+        host = operation.get("host", "")
+{{- end}}
         body = None
-        sent: List[Sent] = [
-            (entry, wire.encode(values[entry["property"]], entry["shape"]))
-            for entry in operation.get("send", [])
-            if values.get(entry["property"]) is not None
-        ]
-        if "token" in operation:
-            sent.append((operation["token"], self.token))
-        for place, value in [*sent, *extra]:
+        for place, value in sent:
             where, at = place["in"], place["at"]
+            if where == "body":
+{{- if .API.XML}}
+                value = wire_xml.tree_of(value, place.get("shape", wire.ANY))
+{{- end}}
+                body = wire.put(body, at, value)
+                continue
             items = value if isinstance(value, list) else [value]
             texts = list(map(wire.text_of, items))
             if where == "path":
                 path = wire.fill(path, at[0], texts[0])
+{{- if .API.Host}}
+            elif where == "host":
+                host = wire.fill(host, at[0], texts[0])
+{{- end}}
             elif where == "query":
                 query += [(at[0], text) for text in texts]
-            elif where == "header":
-                headers[at[0]] = ",".join(texts)
             else:
-                body = wire.put(body, at, value)
+                headers[at[0]] = ",".join(texts)
         if "{" in path:
             raise exceptions.InvalidRequest(f"{name}: a property of {path} is missing")
-        data = wire.body_of(operation, body)
+        data = wire{{if .API.XML}}_xml{{end}}.body_of(operation, body)
         if data is not None:
-            headers["Content-Type"] = wire.content_type(operation)
+            headers["Content-Type"] = wire{{if .API.XML}}_xml{{end}}.content_type(operation)
         if "target" in operation:
             headers["X-Amz-Target"] = operation["target"]
         self._authenticate(headers, query)
         url = self._endpoint + path
+{{- if .API.Host}}
+        if self._prefixed:
+            url = url.replace("://", f"://{host}", 1)
+{{- end}}
         if query:
             url += "&" if "?" in path else "?"
             url += urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
         if API["auth"]["kind"] == "sigv4":
             headers = self._sign(method, url, data, headers)
-        if not all(text.isprintable() for text in headers.values()):
-            raise exceptions.InvalidRequest(f"{name}: a header cannot have line breaks")
+        for header, text in headers.items():
+            if re.search("[\\x00-\\x1f\\x7f-\\x9f]", text):
+                raise exceptions.InvalidRequest(
+                    f"{name}: the header {header} cannot have line breaks "
+                    "or other control characters"
+                )
         headers = {k: text.encode().decode("latin-1") for k, text in headers.items()}
         return urllib.request.Request(url, data, headers, method=method)
 
@@ -391,21 +422,16 @@ class Client:
         """Drops an access token that the service refuses, if there was one."""
         return _access_tokens.pop(self._token_key, None) is not None
 
-    def _secrets(
-        self, operation: Operation, values: Values, request: urllib.request.Request
-    ) -> List[str]:
-        """Returns what messages must not repeat.
-
-        That is credentials, and properties that reads never return.
-        """
+    def _secrets(self, sent: List[Sent], request: urllib.request.Request) -> List[str]:
+        """Returns what messages must not repeat: credentials, and secret values."""
         paths = "ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"
         secrets = [wire.dig(self._settings, path.split(".")) for path in paths]
         secrets.append(request.get_header("Authorization", "").partition(" ")[2])
         secrets.append(request.get_header("X-amz-security-token"))
-        returned = {entry["property"] for entry in API["read"].get("receive", [])}
-        returned.update(API["identifier"])
-        sent = {entry["property"] for entry in operation.get("send", [])}
-        secrets += [values.get(name) for name in sent - returned]
+        for place, value in sent:
+            if place.get("property") not in API["identifier"]:
+                shape, secret = place.get("shape", wire.ANY), place.get("secret", False)
+                secrets += wire.secrets_in(value, shape, secret)
         return [text for text in secrets if isinstance(text, str) and text]
 
     def _sign(
@@ -443,6 +469,42 @@ def _is_http(url: str) -> bool:
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _items(operation: Operation, body: Any) -> List[Any]:
+    """Returns the items in a body."""
+    items = wire.dig(body, operation.get("items", []))
+    return {{if .API.XML}}wire_xml.elements(items){{else}}items if isinstance(items, list) else []{{end}}
+{{- if .API.Among}}
+
+
+def _selected(operation: Operation, body: Any, values: Values) -> Values:
+    """Returns the properties of the resource that is meant, among several."""
+    named = {name: values[name] for name in API["identifier"] if values.get(name)}
+    for item in _items(operation, body):
+        found = _receive(operation, item, {})
+        if all(found.get(name, value) == value for name, value in named.items()):
+            return found
+    raise exceptions.NotFound(API["typeName"], identifier_of(values))
+{{- end}}
+
+
+def _receive(operation: Operation, body: Any, headers: Mapping[str, str]) -> Values:
+    """Returns the properties in a response."""
+    values: Values = {}
+    for entry in operation.get("receive", []):
+        value = wire.dig(body, entry["at"])
+{{- if .API.ETag}}
+        if entry["in"] == "header":
+            value = headers.get(entry["at"][0])
+{{- end}}
+{{- if .API.XML}}
+        value = wire_xml.value_of(value, entry["shape"])
+{{- end}}
+        value = wire.decode(value, entry["shape"])
+        if value is not None:
+            values.setdefault(entry["property"], value)
+    return values
 
 
 def _is_gone(live: Values) -> bool:

@@ -25,11 +25,16 @@ from .client import (
 {{- end}}
 )
 from .models import ResourceHandlerRequest, ResourceModel, TypeConfigurationModel
-from .wire import API, Values, identifier_of
+from .wire import API, Values{{if or .API.Failure (or (eq .API.Find "identifier") (eq .API.Find "list"))}}, identifier_of{{end}}
 
 TYPE_NAME = "{{.TypeName}}"
 SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
 TRIES = 30  # of a read that fails: reads may lag behind
+TRANSIENT = (
+    exceptions.NetworkFailure,
+    exceptions.ServiceInternalError,
+    exceptions.Throttling,
+)
 {{- if and .API.HasUpdate .API.CreateOnly}}
 CREATE_ONLY = [{{.API.CreateOnly}}]
 {{- end}}
@@ -91,12 +96,24 @@ def create_handler(
         # Whatever happens from now on, CloudFormation knows the resource.
         return in_progress({**desired, **identifier}, {"identifier": identifier}, 0)
     desired.update(callback_context["identifier"])
-{{- if .API.TagLater}}
+{{- if or .API.Later .API.TagLater}}
     event = settle(client, desired, callback_context)
-    if event.status == OperationStatus.SUCCESS:
-        tagged = with_stack_tags(desired, request)
-        client.retag(properties(event.resourceModel), tagged)
-        event.resourceModel = model(client.read(desired))
+    if event.status != OperationStatus.SUCCESS:
+        return event
+    live = properties(event.resourceModel)
+{{- if .API.Later}}
+    # Updates set what create does not.
+    names = [entry["property"] for entry in API["create"].get("send", [])]
+    before = {name: desired[name] for name in names if name in desired}
+    done = callback_context.get("updates", 0)
+    for number, operation in enumerate(API["update"][done:], done + 1):
+        if client.update(operation, desired, before, live):
+            return in_progress(desired, {**callback_context, "updates": number})
+{{- end}}
+{{- if .API.TagLater}}
+    client.retag(live, with_stack_tags(desired, request))
+    event.resourceModel = model(client.read(desired))
+{{- end}}
     return event
 {{- else}}
     return settle(client, desired, callback_context)
@@ -178,11 +195,14 @@ def delete_handler(
             client.call(API["delete"], live)
         except exceptions.NotFound:
             pass  # deleted by an earlier delivery
+    context = {**callback_context, "deleting": True}
     try:
         client.read(desired)
     except exceptions.NotFound:
         return ProgressEvent(status=OperationStatus.SUCCESS)
-    return in_progress(desired, {"deleting": True})
+    except TRANSIENT as problem:
+        return again(desired, context, problem)
+    return in_progress(desired, context)
 {{- if .API.List}}
 
 
@@ -224,16 +244,8 @@ def settle(
     """Ends an operation when the service has done what was requested, else waits."""
     try:
         live = client.read(desired)
-    except (
-        exceptions.NotFound,
-        exceptions.NetworkFailure,
-        exceptions.ServiceInternalError,
-        exceptions.Throttling,
-    ) as problem:
-        tries = context.get("tries", 0) + 1
-        if tries > TRIES:
-            raise exceptions.NotStabilized(f"cannot be read: {problem}") from None
-        return in_progress(desired, {**context, "tries": tries})
+    except (exceptions.NotFound, *TRANSIENT) as problem:
+        return again(desired, context, problem)
 {{- if or .API.Success (or .API.Failure .API.Pending)}}
     if not ready(live):
         return in_progress(desired, context)
@@ -257,6 +269,16 @@ def ready(live: Values) -> bool:
     return True
 {{- end}}
 {{- end}}
+
+
+def again(
+    desired: Values, context: MutableMapping[str, Any], problem: Exception
+) -> ProgressEvent:
+    """Waits after a read that failed, a limited number of times."""
+    tries = context.get("tries", 0) + 1
+    if tries > TRIES:
+        raise exceptions.NotStabilized(f"cannot be read: {problem}") from None
+    return in_progress(desired, {**context, "tries": tries})
 
 
 def in_progress(

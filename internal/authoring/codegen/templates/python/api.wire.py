@@ -6,12 +6,13 @@ returns, and where. Properties are values as in JSON, by their names in the sche
 """
 
 import json
+import math
 import re
 import urllib.parse
 from datetime import datetime, timezone
 from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional{{if not .API.XML}}, Tuple{{end}}
 
 from cloudformation_cli_python_lib import exceptions
 
@@ -20,6 +21,7 @@ API: Dict[str, Any] = json.loads(
 )
 Values = Dict[str, Any]
 Operation = Mapping[str, Any]
+ANY = {"kind": "any"}  # the shape of what api.json does not describe
 
 
 def identifier_of(values: Values) -> str:
@@ -29,23 +31,28 @@ def identifier_of(values: Values) -> str:
 
 def fill(path: str, label: str, value: str) -> str:
     """Fills in {label} of a path, or {label+}, which may contain slashes."""
-    greedy = "{%s+}" % label
-    parts = value.split("/") if greedy in path else [value]
-    if {"", ".", ".."}.intersection(parts):
+    if _resolved(path, label, value):
         raise exceptions.InvalidRequest(f"{value!r} cannot be part of a path")
-    path = path.replace(greedy, urllib.parse.quote(value, safe="/"))
+    path = path.replace("{%s+}" % label, urllib.parse.quote(value, safe="/"))
     return path.replace("{%s}" % label, urllib.parse.quote(value, safe=""))
+
+
+def _resolved(path: str, label: str, value: str) -> bool:
+    """Reports whether servers would resolve a value in a path, as they do folders."""
+    parts = value.split("/") if "{%s+}" % label in path else [value]
+    return not {"", ".", ".."}.isdisjoint(parts)
 
 
 def possible(operation: Operation, values: Values) -> bool:
     """Reports whether something can have these identifiers."""
     for entry in operation["send"]:
-        value = values.get(entry["property"])
-        if entry["shape"].get("text") and isinstance(_number(text_of(value)), str):
+        text = text_of(values.get(entry["property"]))
+        if entry["shape"].get("text") and isinstance(number(text), str):
             return False
-        if entry["in"] == "path" and value in (".", ".."):
+        if entry["in"] == "path" and _resolved(operation["path"], entry["at"][0], text):
             return False
     return True
+{{- if not .API.XML}}
 
 
 def content_type(operation: Operation) -> str:
@@ -72,6 +79,7 @@ def _form(name: str, value: Any) -> Iterable[Tuple[str, str]]:
             yield from _form(f"{name}[{key}]" if name else str(key), member)
     else:
         yield name, "" if value is None else text_of(value)
+{{- end}}
 
 
 def parse(text: bytes) -> Any:
@@ -111,16 +119,6 @@ def next_page(
     return str(int(token or 0) + (1 if style == "number" else len(items)))
 
 
-def receive(operation: Operation, body: Any) -> Values:
-    """Returns the properties in the body of a response."""
-    values: Values = {}
-    for entry in operation.get("receive", []):
-        value = _decode(dig(body, entry["at"]), entry["shape"])
-        if value is not None:
-            values.setdefault(entry["property"], value)
-    return values
-
-
 def failure(
     operation: Operation,
     values: Values,
@@ -131,7 +129,11 @@ def failure(
 ) -> Exception:
     """Returns the exception for a response that is an error."""
     members = body if isinstance(body, dict) else {}
-    names = [headers.get("X-Amzn-Errortype"), *map(members.get, ("__type", "code"))]
+{{- if .API.XML}}
+    members = members["Error"] if isinstance(members.get("Error"), dict) else members
+{{- end}}
+    names = [headers.get("X-Amzn-Errortype")]
+    names += map(members.get, ("__type", "code", "Code"))
     name = next((name for name in names if isinstance(name, str) and name), "")
     name = name.rsplit("#")[-1].split(":")[0]
     errors = operation.get("errors", {})
@@ -185,29 +187,50 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def secrets_in(value: Any, shape: Mapping[str, Any], secret: bool) -> Iterable[str]:
+    """Returns the texts in a value on the wire that are secret, or all of them."""
+    item = shape.get("item", ANY)
+    if isinstance(value, str) and secret:
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from secrets_in(each, item, secret)
+    elif isinstance(value, dict) and shape["kind"] != "object":
+        for each in value.values():
+            yield from secrets_in(each, item, secret)
+    elif isinstance(value, dict):
+        for member in API["shapes"][shape["name"]]:
+            hidden = secret or member.get("secret", False)
+            yield from secrets_in(value.get(member["wire"]), member["shape"], hidden)
+
+
 def encode(value: Any, shape: Mapping[str, Any]) -> Any:
     """Returns the value of a property as the service expects it."""
     kind = shape["kind"]
     if isinstance(value, list):
-        item = shape.get("item", {"kind": "any"})
+        item = shape.get("item", ANY)
         return [encode(each, item) for each in value if each is not None]
     if isinstance(value, dict):
         return _members(value, shape, "property", "wire", encode)
+{{- if .API.Among}}
+    if kind == "list" and value is not None:
+        return [value]  # that of the only item
+{{- end}}
     if isinstance(value, str) and shape.get("text"):
-        return _number(value)
+        return number(value)
     if isinstance(value, str) and kind == "timestamp":
         return _timestamp(value, shape.get("format"))
     return value
 
 
-def _decode(value: Any, shape: Mapping[str, Any]) -> Any:
+def decode(value: Any, shape: Mapping[str, Any]) -> Any:
     """Returns a value of the service as that of a property, without nulls."""
     kind = shape["kind"]
     if isinstance(value, list):
-        item = shape.get("item", {"kind": "any"})
-        return [_decode(each, item) for each in value if each is not None]
+        item = shape.get("item", ANY)
+        return [decode(each, item) for each in value if each is not None]
     if isinstance(value, dict):
-        return _members(value, shape, "wire", "property", _decode)
+        return _members(value, shape, "wire", "property", decode)
     if kind == "timestamp":
         return _date_time(value, shape.get("format"))
     if value is not None and not isinstance(value, str):
@@ -227,7 +250,7 @@ def _members(
     value: Values, shape: Mapping[str, Any], source: str, target: str, convert: Any
 ) -> Values:
     if shape["kind"] != "object":
-        item = shape.get("item", {"kind": "any"})
+        item = shape.get("item", ANY)
         return {k: convert(v, item) for k, v in value.items() if v is not None}
     return {
         member[target]: convert(value[member[source]], member["shape"])
@@ -236,12 +259,14 @@ def _members(
     }
 
 
-def _number(text: str) -> Any:
-    if re.fullmatch(r"-?(0|[1-9][0-9]{0,300})", text):
-        return int(text)
-    if re.fullmatch(r"-?(0|[1-9][0-9]{0,300})\.[0-9]+", text):
-        return float(text)
-    return text
+def number(text: str) -> Any:
+    """Returns the number that a text is in JSON, else the text."""
+    match = re.fullmatch(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d+)?", text, re.A)
+    if not match:
+        return text
+    if match[2] or match[3]:
+        return float(text) if math.isfinite(float(text)) else text
+    return int(text)
 
 
 def _timestamp(text: str, wire: Optional[str]) -> Any:
@@ -275,12 +300,15 @@ def _date_time(value: Any, wire: Optional[str]) -> Any:
 
 def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
     """Returns the tags of the service or of a property, without those of AWS."""
-    if form["kind"] == "map":
-        tags = value if isinstance(value, dict) else {}
-    else:
-        items = [item for item in value or [] if isinstance(item, dict)]
-        tags = {item.get(form["key"]): item.get(form["value"], "") for item in items}
-    return {k: v for k, v in tags.items() if k and not k.startswith("aws:")}
+    pairs: Iterable[Any] = value.items() if isinstance(value, dict) else []
+    if form["kind"] == "list" and isinstance(value, list):
+        items = [item for item in value if isinstance(item, dict)]
+        pairs = [(item.get(form["key"]), item.get(form["value"])) for item in items]
+    return {
+        key: "" if text is None else text_of(text)
+        for key, text in pairs
+        if isinstance(key, str) and key and not key.startswith("aws:")
+    }
 
 
 def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:
