@@ -75,12 +75,18 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 }
 
 // javaClient are the classes of the client, and what the handlers share.
-var javaClient = []string{"ApiBinding", "ApiClient", "ApiCodec", "ApiConnection", "ApiException", "ApiRequest", "BaseHandlerStd"}
+func javaClient(api *javaAPI) []string {
+	classes := []string{"ApiBinding", "ApiClient", "ApiCodec", "ApiConnection", "ApiException", "ApiRequest", "BaseHandlerStd"}
+	if api.XML {
+		classes = append(classes, "ApiXml")
+	}
+	return classes
+}
 
 // javaCalls are the client of an API and the handlers that use it.
 func javaCalls(in Input, f javaFrame) ([]File, error) {
 	files := []File{{Path: javaBinding(in), Data: in.Binding, Mode: Generated}}
-	classes := append(slices.Clone(javaClient), "CallbackContext")
+	classes := append(javaClient(f.API), "CallbackContext")
 	for _, h := range f.Handlers {
 		classes = append(classes, h.Name+"Handler")
 	}
@@ -99,13 +105,7 @@ func javaCalls(in Input, f javaFrame) ([]File, error) {
 }
 
 // javaTexts are texts as arguments.
-func javaTexts(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = javaQuote(text)
-	}
-	return strings.Join(quoted, ", ")
-}
+func javaTexts(texts []string) string { return strings.Join(mapped(texts, javaQuote), ", ") }
 
 // javaGetter is the method of the model that returns a property.
 func javaGetter(s *schema.Schema, property string) string {

@@ -13,8 +13,17 @@ import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
 /** What api.json says: which values of the model each call of the API takes, and what it returns. */
 record ApiBinding(
+{{- if .API.Query}}
+    String version,
+{{- else if .API.XML}}
+    String namespace,
+{{- end}}
     String protocol, String endpoint, Auth auth, List<String> identifier, Call create, Call read, List<Call> update, Call delete,
     Call list, Tags tags, Map<String, HandlerErrorCode> statuses, Map<String, List<Member>> shapes) {
+
+    ApiBinding {
+        shapes = shapes == null ? Map.of() : shapes;
+    }
 
     static ApiBinding load() {
         try (InputStream text = ApiBinding.class.getResourceAsStream("api.json")) {
@@ -24,10 +33,20 @@ record ApiBinding(
         }
     }
 
+    /** Returns the members of an object. */
+    List<Member> members(final Shape object) {
+        return shapes.getOrDefault(object.name(), List.of());
+    }
+
     record Auth(String kind, String in, String name, String tokenUrl, String service) {}
 
     /** One operation of the API. */
     record Call(
+{{- if .API.Query}}
+        String result,
+{{- else if .API.XML}}
+        String root,
+{{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
         Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 
@@ -48,7 +67,7 @@ record ApiBinding(
     }
 
     /** A property in a request or response. */
-    record Bound(String property, String in, List<String> at, Shape shape, boolean required, JsonNode reset) {
+    record Bound(String property, String in, List<String> at, Shape shape, boolean required, boolean secret, JsonNode reset) {
         Bound {
             at = orEmpty(at);
         }
@@ -58,10 +77,17 @@ record ApiBinding(
         }
     }
 
-    /** How a value is written in JSON. */
-    record Shape(String kind, boolean text, String format, Shape item, String name) {}
+{{- if .API.XML}}
 
-    record Member(String property, String wire, Shape shape) {}
+    /** How a value is written. Items of a list and entries of a map are elements, those of the list or map if the name is null. */
+    record Shape(String kind, boolean text, String format, Shape item, String name, String element, String key, String value) {}
+{{- else}}
+
+    /** How a value is written. */
+    record Shape(String kind, boolean text, String format, Shape item, String name) {}
+{{- end}}
+
+    record Member(String property, String wire, Shape shape, boolean secret) {}
 
     /** How a list is read page by page. */
     record Page(String style, String in, List<String> at, List<String> next, Spot size, int count, int first) {

@@ -16,16 +16,12 @@ import java.util.ArrayList;
 import java.util.List;
 {{- if .API.Tags}}
 import java.util.Map;
-{{- end}}
-import java.util.Set;
-{{- if .API.Tags}}
 import java.util.TreeMap;
 {{- end}}
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import software.amazon.cloudformation.exceptions.CfnNotFoundException;
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
@@ -34,11 +30,6 @@ import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
 /** The operations of the API for one call of a handler, with models as arguments and results. */
 final class ApiClient {
     static final ApiBinding BINDING = ApiBinding.load();
-
-    private static final ApiCodec CODEC = new ApiCodec(BINDING);
-
-    private static final Set<String> RETURNED = Stream.concat(
-        BINDING.identifier().stream(), BINDING.read().receive().stream().map(ApiBinding.Bound::property)).collect(Collectors.toSet());
 
     private final ApiConnection connection;
     private final String idempotencyToken;
@@ -63,7 +54,7 @@ final class ApiClient {
             request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         final ObjectNode created = tree(desired);
-        created.setAll(CODEC.receive(call, connection.send(request, false)));
+        created.setAll(ApiCodec.receive(call, connection.send(request, false)));
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
                 throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " returned no " + name);
@@ -83,7 +74,7 @@ final class ApiClient {
             }
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model), e);
         }
-        return model(tree(identifiers(model)).setAll(CODEC.receive(BINDING.read(), found)));
+        return model(tree(identifiers(model)).setAll(ApiCodec.receive(BINDING.read(), found)));
     }
 
     /**
@@ -116,7 +107,7 @@ final class ApiClient {
         final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
         for (final ApiBinding.Bound bound : call.send()) {
             if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
-                request.put(bound.spot(), bound.reset());
+                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
             }
         }
         if (call.token() != null) {
@@ -155,8 +146,8 @@ final class ApiClient {
         }
         final JsonNode body = connection.send(request, true);
         final List<ResourceModel> models = new ArrayList<>();
-        for (final JsonNode item : ApiCodec.at(body, call.items())) {
-            models.add(model(tree(identifiers(model)).setAll(CODEC.receive(call, item))));
+        for (final JsonNode item : {{if .API.XML}}ApiXml.elements(ApiCodec.at(body, call.items())){{else}}ApiCodec.at(body, call.items()){{end}}) {
+            models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, item))));
         }
         final String next = page == null ? "" : next(page, body, models, nextToken);
         return new Listed(models, next.isEmpty() || next.equals(nextToken) ? null : next);
@@ -198,7 +189,7 @@ final class ApiClient {
     ResourceModel withTags(final ResourceModel model) {
         final ApiBinding.TagCall list = BINDING.tags().list();
         final JsonNode body = connection.send(request(list.call(), tree(model)), true);
-        return withTags(model, list.form().read(ApiCodec.at(body, list.at())));
+        return withTags(model, list.form().read({{if .API.XML}}ApiXml.elements(ApiCodec.at(body, list.at())){{else}}ApiCodec.at(body, list.at()){{end}}));
     }
 {{- end}}
 
@@ -272,12 +263,13 @@ final class ApiClient {
     private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {
-            final JsonNode value = CODEC.encode(values.get(bound.property()), bound.shape());
-            if (value != null) {
-                request.put(bound.spot(), value);
-                if (value.isTextual() && !RETURNED.contains(bound.property())) {
-                    request.addSecret(value.textValue());
-                }
+            final JsonNode value = ApiCodec.encode(values.get(bound.property()), bound.shape());
+            if (value == null || bound.in().equals("path") && bound.shape().text() && value.isTextual()) {
+                continue; // no resource has this
+            }
+            request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(value, bound){{else}}value{{end}});
+            if (!BINDING.identifier().contains(bound.property())) {
+                request.addSecrets(values.get(bound.property()), bound.shape(), bound.secret());
             }
         }
         return request;

@@ -1,11 +1,11 @@
 // {{.Marker}}
 package {{.Package}};
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -67,9 +67,15 @@ final class ApiConnection {
     private record AccessToken(String value, Instant expires) {}
 
     private record Response(int status, Map<String, String> headers, byte[] body) {
-        JsonNode json() throws JsonProcessingException {
+        JsonNode json() throws IOException {
             return body.length == 0 ? MissingNode.getInstance() : ApiCodec.JSON.readTree(new String(body, StandardCharsets.UTF_8));
         }
+{{- if .API.XML}}
+
+        JsonNode xml() throws IOException {
+            return new String(body, StandardCharsets.UTF_8).isBlank() ? MissingNode.getInstance() : ApiXml.read(body);
+        }
+{{- end}}
     }
 
     /** Where the configuration of the type, which may be null, overrides the API and the region. */
@@ -120,12 +126,12 @@ final class ApiConnection {
             }
             if (response.status / 100 == 2) {
                 try {
-                    return response.json();
-                } catch (JsonProcessingException e) {
+                    return response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}};
+                } catch (IOException e) {
                     if (call.receive().isEmpty()) {
                         return MissingNode.getInstance();
                     }
-                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " answered with something else than JSON");
+                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");
                 }
             }
             final ApiException failure = failure(call, response, secrets(request, http));
@@ -208,7 +214,7 @@ final class ApiConnection {
                 ACCESS_TOKENS.put(tokenKey, new AccessToken(token.path("access_token").textValue(), Instant.now().plusSeconds(seconds)));
                 return token.path("access_token").textValue();
             }
-        } catch (JsonProcessingException e) {
+        } catch (IOException e) {
             // no token, as below
         }
         throw new ApiException(
@@ -280,7 +286,7 @@ final class ApiConnection {
         }
     }
 
-    /** Returns what messages must not repeat: credentials, and values of properties that reads never return. */
+    /** Returns what messages must not repeat: credentials, and values that are secret. */
     private List<String> secrets(final ApiRequest request, final HttpRequest http) {
         final List<String> secrets = new ArrayList<>(request.secrets());
         for (final String path : new String[] {"ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"}) {
@@ -296,8 +302,13 @@ final class ApiConnection {
     private ApiException failure(final ApiBinding.Call call, final Response response, final List<String> secrets) {
         JsonNode body = MissingNode.getInstance();
         try {
+{{- if .API.XML}}
+            body = response.xml();
+            body = body.path("Error").isObject() ? body.path("Error") : body;
+{{- else}}
             body = response.json();
-        } catch (JsonProcessingException e) {
+{{- end}}
+        } catch (IOException e) {
             // the status must do
         }
         final String status = String.valueOf(response.status);
@@ -318,19 +329,25 @@ final class ApiConnection {
             message = message.replace(secret, "***");
         }
         message = message.substring(0, Math.min(message.length(), MAX_MESSAGE_LENGTH));
-        return new ApiException(code, call.name() + " failed with status " + status + (message.isEmpty() ? "" : ": " + message));
+        return new ApiException(code, call.name() + ": status " + status + (message.isEmpty() ? "" : ": " + message));
     }
 
     private static String errorName(final Response response, final JsonNode body) {
-        final String name = response.headers.getOrDefault("X-Amzn-Errortype", body.path("__type").asText(body.path("code").asText("")));
+        String name = response.headers.getOrDefault("X-Amzn-Errortype", "");
+        for (final String member : new String[] {"__type", "code", "Code"}) {
+            name = name.isEmpty() ? body.path(member).asText("") : name;
+        }
         return name.replaceFirst("^.*#", "").replaceFirst(":.*$", "");
     }
 
     /** Returns the message of an error, wherever APIs put it. */
     private static String message(final JsonNode body) {
+        if (body.path("detail").has(0)) { // of FastAPI, whose other members repeat the request
+            return body.path("detail").path(0).path("msg").asText("");
+        }
         for (final String name : new String[] {"message", "Message", "error", "detail", "title"}) {
             final JsonNode value = body.path(name);
-            final String text = value.isTextual() ? value.textValue() : value.path("message").asText(value.path(0).path("msg").asText(""));
+            final String text = value.isTextual() ? value.textValue() : value.path("message").asText("");
             if (!text.isEmpty()) {
                 return text;
             }
