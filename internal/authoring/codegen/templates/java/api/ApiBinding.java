@@ -112,6 +112,7 @@ record ApiBinding(
 
     /** Tags are a map, or a list of objects with these members. */
     record TagForm(String kind, String key, String value) {
+        /** Returns the tags in a value, without those of AWS. */
         Map<String, String> read(final JsonNode node) {
             final Map<String, String> tags = new TreeMap<>();
             if (kind.equals("map")) {
@@ -119,6 +120,7 @@ record ApiBinding(
             } else {
                 node.forEach(tag -> tags.put(tag.path(key).asText(), tag.path(value).asText()));
             }
+            tags.keySet().removeIf(name -> name.isEmpty() || name.startsWith("aws:"));
             return tags;
         }
 

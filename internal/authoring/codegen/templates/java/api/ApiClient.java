@@ -198,7 +198,7 @@ final class ApiClient {
         final Map<String, String> current = tags(live);
         final Map<String, String> added = new TreeMap<>(desired);
         added.entrySet().removeAll(current.entrySet());
-        final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key) && !key.startsWith("aws:")).toList();
+        final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key)).toList();
         final ApiBinding.Tags calls = BINDING.tags();
         if (!added.isEmpty()) {
             final ApiRequest request = request(calls.tag().call(), tree(live));

@@ -36,7 +36,7 @@ final class ApiCodec {
 
     private static final DateTimeFormatter HTTP_DATE = DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH);
 
-    /** A number in JSON, of a length that is no work. */
+    /** A number as in JSON, with bounds that keep the work for hostile ones small. */
     private static final Pattern NUMBER = Pattern.compile("-?(0|[1-9][0-9]{0,400})(\\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?");
 
     private ApiCodec() {

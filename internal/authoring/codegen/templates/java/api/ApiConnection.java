@@ -128,7 +128,7 @@ final class ApiConnection {
                 try {
                     return response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}};
                 } catch (IOException e) {
-                    if (call.receive().isEmpty()) {
+                    if (!reading && call.receive().isEmpty()) { // nothing is needed of it
                         return MissingNode.getInstance();
                     }
                     throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");

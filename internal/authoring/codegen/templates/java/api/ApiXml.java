@@ -14,6 +14,8 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 {{- if .API.Query}}
 import java.util.StringJoiner;
+{{- else}}
+import java.util.regex.Pattern;
 {{- end}}
 import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
@@ -26,6 +28,9 @@ import software.amazon.cloudformation.proxy.HandlerErrorCode;
 /** Bodies as trees: an element of XML is its text or an object of the elements in it; a list is elements of the same name. */
 final class ApiXml {
     private static final int MAX_DEPTH = 100;
+{{- if not .API.Query}}
+    private static final Pattern FORBIDDEN = Pattern.compile("[^\\t\\n\\r\\x{20}-\\x{D7FF}\\x{E000}-\\x{FFFD}\\x{10000}-\\x{10FFFF}]");
+{{- end}}
 
     private ApiXml() {
     }
@@ -135,38 +140,27 @@ final class ApiXml {
     static String write(final ApiBinding.Call call, final JsonNode body) {
         final StringBuilder out = new StringBuilder();
         final String namespace = ApiClient.BINDING.namespace();
-        write(out, call.root(), namespace == null ? "" : " xmlns=\"" + escape(namespace) + "\"", body);
+        write(out, call, call.root(), namespace == null ? "" : " xmlns=\"" + escape(namespace) + "\"", body);
         return out.toString();
     }
 
-    private static void write(final StringBuilder out, final String name, final String attributes, final JsonNode tree) {
+    private static void write(
+        final StringBuilder out, final ApiBinding.Call call, final String name, final String attributes, final JsonNode tree) {
+
         out.append('<').append(name).append(attributes).append('>');
         if (tree.isObject()) {
-            tree.fields().forEachRemaining(field -> elements(field.getValue()).forEach(item -> write(out, field.getKey(), "", item)));
+            tree.fields().forEachRemaining(field -> elements(field.getValue()).forEach(item -> write(out, call, field.getKey(), "", item)));
+        } else if (FORBIDDEN.matcher(tree.asText()).find()) {
+            throw new ApiException(HandlerErrorCode.InvalidRequest, call.name() + ": a control character in " + name + " cannot be part of XML");
         } else {
             out.append(escape(tree.asText()));
         }
         out.append("</").append(name).append('>');
     }
 
+    /** Escapes what is markup, and carriage returns, which would be read as line feeds. */
     private static String escape(final String text) {
-        final StringBuilder out = new StringBuilder();
-        text.codePoints().forEach(c -> {
-            switch (c) {
-                case '&' -> out.append("&amp;");
-                case '<' -> out.append("&lt;");
-                case '>' -> out.append("&gt;");
-                case '"' -> out.append("&quot;");
-                case '\r' -> out.append("&#13;"); // as it is, it would be read as a line feed
-                default -> {
-                    if (c < ' ' && c != '\t' && c != '\n' || c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE || c == 0xfffe || c == 0xffff) {
-                        throw new ApiException(HandlerErrorCode.InvalidRequest, String.format("the character U+%04X cannot be part of XML", c));
-                    }
-                    out.appendCodePoint(c);
-                }
-            }
-        });
-        return out.toString();
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\"", "&quot;").replace("\r", "&#13;");
     }
 {{- end}}
 
