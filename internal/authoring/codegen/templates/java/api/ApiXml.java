@@ -169,6 +169,7 @@ final class ApiXml {
         final XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_SUPPORTING_EXTERNAL_ENTITIES, false);
+        factory.setProperty(XMLInputFactory.IS_COALESCING, true); // CDATA is text
         JsonNode root = MissingNode.getInstance();
         try {
             final XMLStreamReader in = factory.createXMLStreamReader(new ByteArrayInputStream(text));
@@ -202,7 +203,7 @@ final class ApiXml {
                 } else {
                     members.set(name, member);
                 }
-            } else if (in.isCharacters() || in.getEventType() == XMLStreamConstants.CDATA) {
+            } else if (in.isCharacters()) {
                 text.append(in.getText());
             }
         }
