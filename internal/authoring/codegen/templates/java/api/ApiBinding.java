@@ -76,7 +76,6 @@ record ApiBinding(
             return new Spot(in, at);
         }
     }
-
 {{- if .API.XML}}
 
     /** How a value is written. Items of a list and entries of a map are elements, those of the list or map if the name is null. */

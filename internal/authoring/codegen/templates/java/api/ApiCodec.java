@@ -187,7 +187,6 @@ final class ApiCodec {
     static String escape(final String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
     }
-
 {{- if not .API.XML}}
 
     /** Writes a body as a form: {@code a[b]=c} for members, {@code a[0]=c} for items. */
