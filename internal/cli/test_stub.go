@@ -141,7 +141,7 @@ func (s *stubService) configure(config *contract.Config) {
 // an earlier call has made, tells a repetition from another request.
 func (s *stubService) inapplicable(c *contract.Case) string {
 	name, find := c.Name(), s.binding.Find
-	repeated := []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_lost_response", "contract_create_two_faults"}
+	repeated := []string{"contract_create_same_token", "contract_create_same_token_twice", "contract_create_same_token_at_once", "contract_create_late_context", "contract_create_lost_response", "contract_create_two_faults"}
 	switch {
 	case find.By == "identifier" && name == "contract_create_same_token":
 		return "the API has no idempotency key: to a create that starts anew, its own resource is one that exists"
