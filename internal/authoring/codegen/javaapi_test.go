@@ -54,7 +54,11 @@ func TestJavaClient(t *testing.T) {
 		return func(binding, _ map[string]any) {
 			clear(binding)
 			maps.Copy(binding, readObject(t, "testdata/api/binding.xml.json"))
-			binding["protocol"] = protocol
+			if binding["protocol"] = protocol; protocol == "awsQuery" {
+				read := binding["read"].(map[string]any)
+				read["path"] = "/"
+				read["send"].([]any)[0].(map[string]any)["in"] = "body"
+			}
 		}
 	}
 	for namespace, change := range map[string]func(binding, schema map[string]any){

@@ -65,16 +65,20 @@ final class ApiClient {
 
     /** Reads the resource with the identifiers of a model. */
     ResourceModel read(final ResourceModel model) {
+        final ObjectNode id = tree(identifiers(model));
+        if (BINDING.identifier().stream().anyMatch(name -> id.path(name).asText("").isEmpty())) {
+            throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model));
+        }
         final JsonNode found;
         try {
-            found = connection.send(request(BINDING.read(), tree(model)), true);
+            found = connection.send(request(BINDING.read(), id), true);
         } catch (ApiException e) {
             if (e.getErrorCode() != HandlerErrorCode.NotFound) {
                 throw e;
             }
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model), e);
         }
-        return model(tree(identifiers(model)).setAll(ApiCodec.receive(BINDING.read(), found)));
+        return model(id.setAll(ApiCodec.receive(BINDING.read(), found)));
     }
 
     /**
