@@ -69,8 +69,8 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 	}
 	f.Waits = f.Success+f.Failure+f.Pending != ""
 	f.SeveralUpdates = len(f.Updates) > 1
-	f.Lists = f.Gone != "" || f.Finds
-	f.NotFound = f.Lists || f.Find == "identifier"
+	f.Lists = f.Gone != "" || f.Finds || len(f.Updates) > 0
+	f.NotFound = f.Gone != "" || f.Finds || f.Find == "identifier"
 	return f, nil
 }
 

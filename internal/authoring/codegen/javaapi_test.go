@@ -57,7 +57,9 @@ func TestJavaClient(t *testing.T) {
 			if binding["protocol"] = protocol; protocol == "awsQuery" {
 				read := binding["read"].(map[string]any)
 				read["path"] = "/"
-				read["send"].([]any)[0].(map[string]any)["in"] = "body"
+				maps.Copy(read["send"].([]any)[0].(map[string]any), map[string]any{
+					"in": "body", "at": []string{"ids"}, "shape": map[string]any{"kind": "list", "item": map[string]any{"kind": "string"}, "element": "member"},
+				})
 			}
 		}
 	}
@@ -68,6 +70,8 @@ func TestJavaClient(t *testing.T) {
 		"identifier": func(binding, schema map[string]any) {
 			binding["find"] = map[string]any{"by": "identifier"}
 			binding["wait"] = map[string]any{"property": "Status", "failure": []string{"a\"b", "a\"b"}, "delay": 1}
+			binding["read"].(map[string]any)["items"] = []string{"orders"}
+			binding["create"].(map[string]any)["send"] = []any{} // but updates
 			delete(schema, "additionalIdentifiers")
 		},
 		"token": func(binding, schema map[string]any) {

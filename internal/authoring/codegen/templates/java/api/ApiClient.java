@@ -54,7 +54,7 @@ final class ApiClient {
             request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         final ObjectNode created = tree(desired);
-        created.setAll(ApiCodec.receive(call, connection.send(request, false)));
+        created.setAll({{if .API.Among}}selected(call, connection.send(request, false), created){{else}}ApiCodec.receive(call, connection.send(request, false)){{end}});
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
                 throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " returned no " + name);
@@ -78,8 +78,24 @@ final class ApiClient {
             }
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model), e);
         }
-        return model(id.setAll(ApiCodec.receive(BINDING.read(), found)));
+        return model(id.setAll({{if .API.Among}}selected(BINDING.read(), found, id){{else}}ApiCodec.receive(BINDING.read(), found){{end}}));
     }
+{{- if .API.Among}}
+
+    /** Returns the properties of the resource that was created or is to be read, which may be one of several. */
+    private static ObjectNode selected(final ApiBinding.Call call, final JsonNode body, final ObjectNode values) {
+        if (call.items().isEmpty()) {
+            return ApiCodec.receive(call, body);
+        }
+        for (final JsonNode item : ApiCodec.items(body, call.items())) {
+            final ObjectNode found = ApiCodec.receive(call, item);
+            if (BINDING.identifier().stream().allMatch(name -> !values.has(name) || !found.has(name) || values.get(name).asText().equals(found.get(name).asText()))) {
+                return found;
+            }
+        }
+        throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model(values)));
+    }
+{{- end}}
 
     /**
      * Makes one of the calls of an update, if it has something to change, and reports whether it was made. A partial one
@@ -150,7 +166,7 @@ final class ApiClient {
         }
         final JsonNode body = connection.send(request, true);
         final List<ResourceModel> models = new ArrayList<>();
-        for (final JsonNode item : {{if .API.XML}}ApiXml.elements(ApiCodec.at(body, call.items())){{else}}ApiCodec.at(body, call.items()){{end}}) {
+        for (final JsonNode item : ApiCodec.items(body, call.items())) {
             models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, item))));
         }
         final String next = page == null ? "" : next(page, body, models, nextToken);
@@ -193,7 +209,7 @@ final class ApiClient {
     ResourceModel withTags(final ResourceModel model) {
         final ApiBinding.TagCall list = BINDING.tags().list();
         final JsonNode body = connection.send(request(list.call(), tree(model)), true);
-        return withTags(model, list.form().read({{if .API.XML}}ApiXml.elements(ApiCodec.at(body, list.at())){{else}}ApiCodec.at(body, list.at()){{end}}));
+        return withTags(model, list.form().read(ApiCodec.items(body, list.at())));
     }
 {{- end}}
 
@@ -245,6 +261,13 @@ final class ApiClient {
     static ResourceModel merge(final ResourceModel model, final ResourceModel other) {
         return model(tree(model).setAll(tree(other)));
     }
+{{- if .API.Later}}
+
+    /** Returns a model with the properties only that create sends. */
+    static ResourceModel created(final ResourceModel model) {
+        return model(tree(model).retain(BINDING.create().send().stream().map(ApiBinding.Bound::property).toList()));
+    }
+{{- end}}
 
     /** Returns the live resource with the properties of the desired one that reads never return. */
     static ResourceModel complete(final ResourceModel desired, final ResourceModel live) {

@@ -87,7 +87,7 @@ final class ApiCodec {
                 items.add(converted);
             }
         }
-        return value.isArray() ? items : value;
+        return value.isArray() ? items : {{if .API.Among}}sending ? items.add(value) : {{end}}value;
     }
 
     private static JsonNode map(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
@@ -151,6 +151,11 @@ final class ApiCodec {
         } catch (DateTimeException | ArithmeticException e) {
             return value;
         }
+    }
+
+    /** Returns the items at a path. */
+    static JsonNode items(final JsonNode body, final List<String> path) {
+        return {{if .API.XML}}ApiXml.elements(at(body, path)){{else}}at(body, path){{end}};
     }
 
     /** Returns what is at a path; the value itself if the path is empty. */
