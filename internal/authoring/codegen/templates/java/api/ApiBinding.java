@@ -47,6 +47,9 @@ record ApiBinding(
 {{- else if .API.XML}}
         String root,
 {{- end}}
+{{- if .API.Host}}
+        String host,
+{{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
         Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 
@@ -59,7 +62,7 @@ record ApiBinding(
         }
     }
 
-    /** A place in a request: the name of a header or parameter, or a path in the body. */
+    /** A place in a request or a response: the name of a header or parameter, or a path in the body. */
     record Spot(String in, List<String> at) {
         Spot {
             at = orEmpty(at);
@@ -67,7 +70,7 @@ record ApiBinding(
     }
 
     /** A property in a request or response. */
-    record Bound(String property, String in, List<String> at, Shape shape, boolean required, boolean secret, JsonNode reset) {
+    record Bound(String property, String in, List<String> at, Shape shape, boolean required, boolean live, boolean secret, JsonNode reset) {
         Bound {
             at = orEmpty(at);
         }

@@ -69,7 +69,7 @@ final class ApiClient {
         if (BINDING.identifier().stream().anyMatch(name -> id.path(name).asText("").isEmpty())) {
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model));
         }
-        final JsonNode found;
+        final ApiConnection.Answer found;
         try {
             found = connection.send(request(BINDING.read(), id), true);
         } catch (ApiException e) {
@@ -83,12 +83,12 @@ final class ApiClient {
 {{- if .API.Among}}
 
     /** Returns the properties of the resource that was created or is to be read, which may be one of several. */
-    private static ObjectNode selected(final ApiBinding.Call call, final JsonNode body, final ObjectNode values) {
+    private static ObjectNode selected(final ApiBinding.Call call, final ApiConnection.Answer answer, final ObjectNode values) {
         if (call.items().isEmpty()) {
-            return ApiCodec.receive(call, body);
+            return ApiCodec.receive(call, answer);
         }
-        for (final JsonNode item : ApiCodec.items(body, call.items())) {
-            final ObjectNode found = ApiCodec.receive(call, item);
+        for (final JsonNode item : ApiCodec.items(answer.body(), call.items())) {
+            final ObjectNode found = ApiCodec.receive(call, ApiConnection.Answer.of(item));
             if (BINDING.identifier().stream().allMatch(name -> !values.has(name) || !found.has(name) || values.get(name).asText().equals(found.get(name).asText()))) {
                 return found;
             }
@@ -99,8 +99,8 @@ final class ApiClient {
 
     /**
      * Makes one of the calls of an update, if it has something to change, and reports whether it was made. A partial one
-     * sends what changed, others send all that is desired. What they require beyond that, such as a revision, is the
-     * value of the live resource. What is removed gets an empty or default value, unless leaving it out removes it.
+     * sends what changed, others send all that is desired. What they require beyond that is the value of the
+     * live resource. What is removed gets an empty or default value, unless leaving it out removes it.
      */
     boolean update(final ApiBinding.Call call, final ResourceModel desired, final ResourceModel previous, final ResourceModel live) {
         final List<String> changes = call.changes().stream().filter(name -> differ(desired, previous, List.of(name))).toList();
@@ -112,9 +112,11 @@ final class ApiClient {
         final ObjectNode values = call.partial() ? tree(identifiers(desired)) : wanted.deepCopy();
         for (final ApiBinding.Bound bound : call.send()) {
             final String name = bound.property();
-            if (changes.contains(name) && wanted.has(name)) {
+            if (bound.live()) {
+                values.set(name, current.path(name));
+            } else if (changes.contains(name) && wanted.has(name)) {
                 values.set(name, wanted.get(name));
-            } else if (bound.required() && (!values.has(name) || !call.changes().contains(name) && current.has(name))) {
+            } else if (bound.required() && !values.has(name)) {
                 values.set(name, current.path(name));
             }
         }
@@ -164,10 +166,10 @@ final class ApiClient {
                 request.put(page.size(), IntNode.valueOf(page.count()));
             }
         }
-        final JsonNode body = connection.send(request, true);
+        final JsonNode body = connection.send(request, true).body();
         final List<ResourceModel> models = new ArrayList<>();
         for (final JsonNode item : ApiCodec.items(body, call.items())) {
-            models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, item))));
+            models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, ApiConnection.Answer.of(item)))));
         }
         final String next = page == null ? "" : next(page, body, models, nextToken);
         return new Listed(models, next.isEmpty() || next.equals(nextToken) ? null : next);
@@ -208,7 +210,7 @@ final class ApiClient {
     /** Returns a model with the tags of the resource. */
     ResourceModel withTags(final ResourceModel model) {
         final ApiBinding.TagCall list = BINDING.tags().list();
-        final JsonNode body = connection.send(request(list.call(), tree(model)), true);
+        final JsonNode body = connection.send(request(list.call(), tree(model)), true).body();
         return withTags(model, list.form().read(ApiCodec.items(body, list.at())));
     }
 {{- end}}

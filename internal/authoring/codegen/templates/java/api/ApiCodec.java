@@ -53,10 +53,16 @@ final class ApiCodec {
     }
 
     /** Returns the properties in a response, or in an item of it. */
-    static ObjectNode receive(final ApiBinding.Call call, final JsonNode body) {
+    static ObjectNode receive(final ApiBinding.Call call, final ApiConnection.Answer answer) {
         final ObjectNode values = JSON.createObjectNode();
         for (final ApiBinding.Bound bound : call.receive()) {
-            final JsonNode value = decode({{if .API.XML}}ApiXml.value(at(body, bound.at()), bound.shape()){{else}}at(body, bound.at()){{end}}, bound.shape());
+            JsonNode value = {{if .API.XML}}ApiXml.value(at(answer.body(), bound.at()), bound.shape()){{else}}at(answer.body(), bound.at()){{end}};
+{{- if .API.ETag}}
+            if (bound.in().equals("header")) {
+                value = JSON.valueToTree(answer.headers().get(bound.at().get(0)));
+            }
+{{- end}}
+            value = decode(value, bound.shape());
             if (value != null && !values.has(bound.property())) {
                 values.set(bound.property(), value);
             }

@@ -63,6 +63,9 @@ final class ApiConnection {
     private final URI endpoint;
     private final Instant deadline = Instant.now().plus(CALL_TIMEOUT);
     private String tokenKey = "";
+{{- if .API.Host}}
+    private boolean prefixed; // operations have hosts of their own, below that of the endpoint
+{{- end}}
 
     private record AccessToken(String value, Instant expires) {}
 
@@ -76,6 +79,13 @@ final class ApiConnection {
             return new String(body, StandardCharsets.UTF_8).isBlank() ? MissingNode.getInstance() : ApiXml.read(body);
         }
 {{- end}}
+    }
+
+    /** A response without an error. */
+    record Answer(JsonNode body, Map<String, String> headers) {
+        static Answer of(final JsonNode body) {
+            return new Answer(body, Map.of());
+        }
     }
 
     /** Where the configuration of the type, which may be null, overrides the API and the region. */
@@ -93,6 +103,9 @@ final class ApiConnection {
         if (url.isEmpty() && binding.auth().kind().equals("sigv4")) {
             url = Optional.ofNullable(System.getenv("AWS_ENDPOINT_URL")).orElse("");
         }
+{{- if .API.Host}}
+        prefixed = url.isEmpty();
+{{- end}}
         if (url.isEmpty() && binding.endpoint() != null) {
             url = binding.endpoint().replace("{Region}", region);
         }
@@ -115,7 +128,7 @@ final class ApiConnection {
     }
 
     /** Sends a request. One that only reads is repeated when the API is busy; all others are for CloudFormation to repeat. */
-    JsonNode send(final ApiRequest request, final boolean reading) {
+    Answer send(final ApiRequest request, final boolean reading) {
         final ApiBinding.Call call = request.call();
         for (int attempt = 0;; attempt++) {
             HttpRequest http = authenticated(request);
@@ -126,10 +139,10 @@ final class ApiConnection {
             }
             if (response.status / 100 == 2) {
                 try {
-                    return response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}};
+                    return new Answer(response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}}, response.headers);
                 } catch (IOException e) {
                     if (!reading && call.receive().isEmpty()) { // nothing is needed of it
-                        return MissingNode.getInstance();
+                        return Answer.of(MissingNode.getInstance());
                     }
                     throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");
                 }
@@ -141,9 +154,20 @@ final class ApiConnection {
             }
         }
     }
+{{- if .API.Host}}
+
+    URI url(final ApiRequest request) {
+        final String host = prefixed ? request.host() : "";
+        final URI url = URI.create(endpoint.toString().replace("://", "://" + host) + request.target());
+        if (url.getHost() == null) {
+            throw new ApiException(HandlerErrorCode.InvalidRequest, request.call().name() + ": a value cannot be part of a host name");
+        }
+        return url;
+    }
+{{- end}}
 
     private HttpRequest authenticated(final ApiRequest request) {
-        final URI url = URI.create(endpoint + request.target());
+        final URI url = {{if .API.Host}}url(request){{else}}URI.create(endpoint + request.target()){{end}};
         final Map<String, String> headers = new TreeMap<>(request.headers());
         final byte[] body = request.body();
         URI target = url;

@@ -69,7 +69,7 @@ final class ApiRequest {
     void put(final ApiBinding.Spot spot, final JsonNode value) {
         final String name = String.join(".", spot.at());
         switch (spot.in()) {
-            case "path" -> labels.put(name, value.asText());
+            case "path"{{if .API.Host}}, "host"{{end}} -> labels.put(name, value.asText());
             case "query" -> addQuery(name, value);
             case "header" -> headers.put(name, text(value));
             default -> body = ApiCodec.put(body, spot.at(), value);
@@ -124,7 +124,19 @@ final class ApiRequest {
 
     /** Returns the path and the query. */
     String target() {
-        final String path = LABEL.matcher(call.path()).replaceAll(label -> {
+        final String path = filled(call.path());
+        return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
+    }
+{{- if .API.Host}}
+
+    /** Returns what comes before the host of the endpoint. */
+    String host() {
+        return call.host() == null ? "" : filled(call.host());
+    }
+{{- end}}
+
+    private String filled(final String template) {
+        return LABEL.matcher(template).replaceAll(label -> {
             final String value = labels.getOrDefault(label.group(1), "");
             final boolean greedy = !label.group(2).isEmpty();
             if (Stream.of(greedy ? value.split("/", -1) : new String[] {value}).anyMatch(List.of("", ".", "..")::contains)) {
@@ -132,7 +144,6 @@ final class ApiRequest {
             }
             return greedy ? ApiCodec.escape(value).replace("%2F", "/") : ApiCodec.escape(value);
         });
-        return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
     }
 
     byte[] body() {
