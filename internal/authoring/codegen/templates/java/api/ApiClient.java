@@ -99,8 +99,8 @@ final class ApiClient {
 
     /**
      * Makes one of the calls of an update, if it has something to change, and reports whether it was made. A partial one
-     * sends what changed, others send all that is desired. What they require beyond that is the value of the
-     * live resource. What is removed gets an empty or default value, unless leaving it out removes it.
+     * sends what changed, others send all that is desired. What they require beyond that is the value of the live
+     * resource. What is removed gets an empty or default value, unless leaving it out removes it.
      */
     boolean update(final ApiBinding.Call call, final ResourceModel desired, final ResourceModel previous, final ResourceModel live) {
         final List<String> changes = call.changes().stream().filter(name -> differ(desired, previous, List.of(name))).toList();
