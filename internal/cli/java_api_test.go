@@ -24,7 +24,7 @@ func TestJavaCallsAPI(t *testing.T) {
 	}
 	for _, f := range archive.Files {
 		switch f.Name {
-		case "library.yaml", "Shelf/api.yaml":
+		case "library.yaml", "groups.smithy", "Shelf/api.yaml":
 			writeText(t, filepath.Join(dir, f.Name), string(f.Data))
 		case "notes.smithy":
 			for _, protocol := range []string{"restJson1", "restXml", "awsQuery"} {
@@ -38,6 +38,7 @@ func TestJavaCallsAPI(t *testing.T) {
 		"Shelf":    {"Shelf", "--from-openapi", "library.yaml"},
 		"Note":     {"Note", "--from-smithy", "restJson1.smithy", "--service", "example#Notes"},
 		"restXml":  {"Note", "--from-smithy", "restXml.smithy", "--service", "example#Notes"},
+		"Group":    {"Group", "--from-smithy", "groups.smithy"},
 		"awsQuery": {"Note", "--from-smithy", "awsQuery.smithy", "--service", "example#Notes"},
 	} {
 		t.Run(name, func(t *testing.T) {
