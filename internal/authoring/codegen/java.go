@@ -152,7 +152,7 @@ func javaProject(in Input) ([]File, error) {
 		}
 	}
 	if f.API != nil {
-		roots[0].beside = javaClient
+		roots[0].beside = javaClient(f.API)
 	}
 	files := javaModels(in.Namespace, newReader(in.Schema), roots...)
 	add := func(template, name string, f javaFrame) error {

@@ -69,18 +69,24 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 	}
 	f.Waits = f.Success+f.Failure+f.Pending != ""
 	f.SeveralUpdates = len(f.Updates) > 1
-	f.Lists = f.Gone != "" || f.Finds
-	f.NotFound = f.Lists || f.Find == "identifier"
+	f.Lists = f.Gone != "" || f.Finds || len(f.Updates) > 0
+	f.NotFound = f.Gone != "" || f.Finds || f.Find == "identifier"
 	return f, nil
 }
 
 // javaClient are the classes of the client, and what the handlers share.
-var javaClient = []string{"ApiBinding", "ApiClient", "ApiCodec", "ApiConnection", "ApiException", "ApiRequest", "BaseHandlerStd"}
+func javaClient(api *javaAPI) []string {
+	classes := []string{"ApiBinding", "ApiClient", "ApiCodec", "ApiConnection", "ApiException", "ApiRequest", "BaseHandlerStd"}
+	if api.XML {
+		classes = append(classes, "ApiXml")
+	}
+	return classes
+}
 
 // javaCalls are the client of an API and the handlers that use it.
 func javaCalls(in Input, f javaFrame) ([]File, error) {
 	files := []File{{Path: javaBinding(in), Data: in.Binding, Mode: Generated}}
-	classes := append(slices.Clone(javaClient), "CallbackContext")
+	classes := append(javaClient(f.API), "CallbackContext")
 	for _, h := range f.Handlers {
 		classes = append(classes, h.Name+"Handler")
 	}
@@ -99,13 +105,7 @@ func javaCalls(in Input, f javaFrame) ([]File, error) {
 }
 
 // javaTexts are texts as arguments.
-func javaTexts(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = javaQuote(text)
-	}
-	return strings.Join(quoted, ", ")
-}
+func javaTexts(texts []string) string { return strings.Join(mapped(texts, javaQuote), ", ") }
 
 // javaGetter is the method of the model that returns a property.
 func javaGetter(s *schema.Schema, property string) string {

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,21 +10,23 @@ import (
 	"testing"
 )
 
+// readObject reads a file with an object in JSON.
+func readObject(t *testing.T, file string) (out map[string]any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // callingFiles are the files of a project whose handlers call the API in testdata/api, after a change of its binding
 // and its schema.
 func callingFiles(t *testing.T, in Input, change func(binding, schema map[string]any)) []File {
 	t.Helper()
-	read := func(file string) map[string]any {
-		var out map[string]any
-		data, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(data, &out)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
 	write := func(value any) []byte {
 		data, err := json.MarshalIndent(value, "", "  ")
 		if err != nil {
@@ -31,7 +34,7 @@ func callingFiles(t *testing.T, in Input, change func(binding, schema map[string
 		}
 		return data
 	}
-	binding, schema := read("testdata/api/binding.json"), read("testdata/api/schema.json")
+	binding, schema := readObject(t, "testdata/api/binding.json"), readObject(t, "testdata/api/schema.json")
 	change(binding, schema)
 	in.Binding, in.Schema = write(binding), parse(t, string(write(schema)))
 	files, err := Generate(in)
@@ -45,12 +48,30 @@ func callingFiles(t *testing.T, in Input, change func(binding, schema map[string
 func TestJavaClient(t *testing.T) {
 	libraries := javaLibraries(t)
 	dir := t.TempDir()
-	sources := []string{"ApiCheck.java"}
+	checks := []string{"com.acme.shop.order", "restxml", "awsquery"} // with programs that call the client
+	var sources []string
+	inXML := func(protocol string) func(binding, _ map[string]any) {
+		return func(binding, _ map[string]any) {
+			clear(binding)
+			maps.Copy(binding, readObject(t, "testdata/api/binding.xml.json"))
+			if binding["protocol"] = protocol; protocol == "awsQuery" {
+				read := binding["read"].(map[string]any)
+				read["path"] = "/"
+				maps.Copy(read["send"].([]any)[0].(map[string]any), map[string]any{
+					"in": "body", "at": []string{"ids"}, "shape": map[string]any{"kind": "list", "item": map[string]any{"kind": "string"}, "element": "member"},
+				})
+			}
+		}
+	}
 	for namespace, change := range map[string]func(binding, schema map[string]any){
 		"com.acme.shop.order": func(_, _ map[string]any) {},
+		"restxml":             inXML("restXml"),
+		"awsquery":            inXML("awsQuery"),
 		"identifier": func(binding, schema map[string]any) {
 			binding["find"] = map[string]any{"by": "identifier"}
 			binding["wait"] = map[string]any{"property": "Status", "failure": []string{"a\"b", "a\"b"}, "delay": 1}
+			binding["read"].(map[string]any)["items"] = []string{"orders"}
+			binding["create"].(map[string]any)["send"] = []any{} // but updates
 			delete(schema, "additionalIdentifiers")
 		},
 		"token": func(binding, schema map[string]any) {
@@ -86,27 +107,31 @@ func TestJavaClient(t *testing.T) {
 			}
 		}
 	}
-	check, err := os.ReadFile("testdata/api/ApiCheck.java.txt")
-	if err != nil {
-		t.Fatal(err)
+	for i, namespace := range checks {
+		class := "XmlCheck"
+		if i == 0 {
+			class = "ApiCheck"
+		}
+		check, err := os.ReadFile("testdata/api/" + class + ".java.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := path.Join(namespace, class+".java")
+		write(t, dir, file, strings.Replace(string(check), "package xml;", "package "+namespace+";", 1))
+		sources = append(sources, file)
+		checks[i] += "." + class
 	}
-	write(t, dir, "ApiCheck.java", string(check))
 	write(t, dir, "files.txt", strings.Join(sources, "\n"))
 	compile := inJava(t, dir, "javac", "-J-XX:TieredStopAtLevel=1", "--release", "17", "-Xlint:all,-options,-processing,-classfile", "-Werror", "-cp", libraries, "-d", "classes", "@files.txt")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%.8000s", err, out)
 	}
-	classes := strings.Join([]string{"classes", filepath.Join("com.acme.shop.order", "src", "main", "resources"), libraries}, string(os.PathListSeparator))
-	out, err := inJava(t, dir, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "com.acme.shop.order.ApiCheck").Output()
-	if err != nil || string(out) != "ok\n" {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// TestJavaProtocols: a protocol that the client does not speak is refused by name.
-func TestJavaProtocols(t *testing.T) {
-	_, err := Generate(Input{Language: "java", Schema: load(t, "testdata/api/schema.json")[0], Binding: []byte(`{"protocol": "restXml"}`)})
-	if err == nil || err.Error() != "handlers in java cannot be generated for the protocol restXml" {
-		t.Error(err)
+	for _, check := range checks {
+		namespace := strings.TrimSuffix(check, path.Ext(check))
+		classes := strings.Join([]string{"classes", filepath.Join(namespace, "src", "main", "resources"), libraries}, string(os.PathListSeparator))
+		out, err := inJava(t, dir, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, check).Output()
+		if err != nil || string(out) != "ok\n" {
+			t.Errorf("%s: %v\n%s", check, err, out)
+		}
 	}
 }

@@ -13,8 +13,17 @@ import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
 /** What api.json says: which values of the model each call of the API takes, and what it returns. */
 record ApiBinding(
+{{- if .API.Query}}
+    String version,
+{{- else if .API.XML}}
+    String namespace,
+{{- end}}
     String protocol, String endpoint, Auth auth, List<String> identifier, Call create, Call read, List<Call> update, Call delete,
     Call list, Tags tags, Map<String, HandlerErrorCode> statuses, Map<String, List<Member>> shapes) {
+
+    ApiBinding {
+        shapes = shapes == null ? Map.of() : shapes;
+    }
 
     static ApiBinding load() {
         try (InputStream text = ApiBinding.class.getResourceAsStream("api.json")) {
@@ -24,10 +33,23 @@ record ApiBinding(
         }
     }
 
+    /** Returns the members of an object. */
+    List<Member> members(final Shape object) {
+        return shapes.getOrDefault(object.name(), List.of());
+    }
+
     record Auth(String kind, String in, String name, String tokenUrl, String service) {}
 
     /** One operation of the API. */
     record Call(
+{{- if .API.Query}}
+        String result,
+{{- else if .API.XML}}
+        String root,
+{{- end}}
+{{- if .API.Host}}
+        String host,
+{{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
         Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 
@@ -40,7 +62,7 @@ record ApiBinding(
         }
     }
 
-    /** A place in a request: the name of a header or parameter, or a path in the body. */
+    /** A place in a request or a response: the name of a header or parameter, or a path in the body. */
     record Spot(String in, List<String> at) {
         Spot {
             at = orEmpty(at);
@@ -48,7 +70,7 @@ record ApiBinding(
     }
 
     /** A property in a request or response. */
-    record Bound(String property, String in, List<String> at, Shape shape, boolean required, JsonNode reset) {
+    record Bound(String property, String in, List<String> at, Shape shape, boolean required, boolean live, boolean secret, JsonNode reset) {
         Bound {
             at = orEmpty(at);
         }
@@ -57,11 +79,17 @@ record ApiBinding(
             return new Spot(in, at);
         }
     }
+{{- if .API.XML}}
 
-    /** How a value is written in JSON. */
+    /** How a value is written. Items of a list and entries of a map are elements, those of the list or map if the name is null. */
+    record Shape(String kind, boolean text, String format, Shape item, String name, String element, String key, String value) {}
+{{- else}}
+
+    /** How a value is written. */
     record Shape(String kind, boolean text, String format, Shape item, String name) {}
+{{- end}}
 
-    record Member(String property, String wire, Shape shape) {}
+    record Member(String property, String wire, Shape shape, boolean secret) {}
 
     /** How a list is read page by page. */
     record Page(String style, String in, List<String> at, List<String> next, Spot size, int count, int first) {
@@ -86,6 +114,7 @@ record ApiBinding(
 
     /** Tags are a map, or a list of objects with these members. */
     record TagForm(String kind, String key, String value) {
+        /** Returns the tags in a value, without those of AWS. */
         Map<String, String> read(final JsonNode node) {
             final Map<String, String> tags = new TreeMap<>();
             if (kind.equals("map")) {
@@ -93,6 +122,7 @@ record ApiBinding(
             } else {
                 node.forEach(tag -> tags.put(tag.path(key).asText(), tag.path(value).asText()));
             }
+            tags.keySet().removeIf(name -> name.isEmpty() || name.startsWith("aws:"));
             return tags;
         }
 

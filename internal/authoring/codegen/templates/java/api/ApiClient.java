@@ -16,16 +16,12 @@ import java.util.ArrayList;
 import java.util.List;
 {{- if .API.Tags}}
 import java.util.Map;
-{{- end}}
-import java.util.Set;
-{{- if .API.Tags}}
 import java.util.TreeMap;
 {{- end}}
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import software.amazon.cloudformation.exceptions.CfnNotFoundException;
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
@@ -34,11 +30,6 @@ import software.amazon.cloudformation.proxy.ResourceHandlerRequest;
 /** The operations of the API for one call of a handler, with models as arguments and results. */
 final class ApiClient {
     static final ApiBinding BINDING = ApiBinding.load();
-
-    private static final ApiCodec CODEC = new ApiCodec(BINDING);
-
-    private static final Set<String> RETURNED = Stream.concat(
-        BINDING.identifier().stream(), BINDING.read().receive().stream().map(ApiBinding.Bound::property)).collect(Collectors.toSet());
 
     private final ApiConnection connection;
     private final String idempotencyToken;
@@ -63,7 +54,7 @@ final class ApiClient {
             request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         final ObjectNode created = tree(desired);
-        created.setAll(CODEC.receive(call, connection.send(request, false)));
+        created.setAll({{if .API.Among}}selected(call, connection.send(request, false), created){{else}}ApiCodec.receive(call, connection.send(request, false)){{end}});
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
                 throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " returned no " + name);
@@ -74,17 +65,37 @@ final class ApiClient {
 
     /** Reads the resource with the identifiers of a model. */
     ResourceModel read(final ResourceModel model) {
-        final JsonNode found;
+        final ObjectNode id = tree(identifiers(model));
+        if (BINDING.identifier().stream().anyMatch(name -> id.path(name).asText("").isEmpty())) {
+            throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model));
+        }
+        final ApiConnection.Answer found;
         try {
-            found = connection.send(request(BINDING.read(), tree(model)), true);
+            found = connection.send(request(BINDING.read(), id), true);
         } catch (ApiException e) {
             if (e.getErrorCode() != HandlerErrorCode.NotFound) {
                 throw e;
             }
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model), e);
         }
-        return model(tree(identifiers(model)).setAll(CODEC.receive(BINDING.read(), found)));
+        return model(id.setAll({{if .API.Among}}selected(BINDING.read(), found, id){{else}}ApiCodec.receive(BINDING.read(), found){{end}}));
     }
+{{- if .API.Among}}
+
+    /** Returns the properties of the resource that was created or is to be read, which may be one of several. */
+    private static ObjectNode selected(final ApiBinding.Call call, final ApiConnection.Answer answer, final ObjectNode values) {
+        if (call.items().isEmpty()) {
+            return ApiCodec.receive(call, answer);
+        }
+        for (final JsonNode item : ApiCodec.items(answer.body(), call.items())) {
+            final ObjectNode found = ApiCodec.receive(call, ApiConnection.Answer.of(item));
+            if (BINDING.identifier().stream().allMatch(name -> !values.has(name) || !found.has(name) || values.get(name).asText().equals(found.get(name).asText()))) {
+                return found;
+            }
+        }
+        throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model(values)));
+    }
+{{- end}}
 
     /**
      * Makes one of the calls of an update, if it has something to change, and reports whether it was made. A partial one
@@ -101,7 +112,9 @@ final class ApiClient {
         final ObjectNode values = call.partial() ? tree(identifiers(desired)) : wanted.deepCopy();
         for (final ApiBinding.Bound bound : call.send()) {
             final String name = bound.property();
-            if (changes.contains(name) && wanted.has(name)) {
+            if (bound.live()) {
+                values.set(name, current.path(name));
+            } else if (changes.contains(name) && wanted.has(name)) {
                 values.set(name, wanted.get(name));
             } else if (bound.required() && !values.has(name)) {
                 values.set(name, current.path(name));
@@ -116,7 +129,7 @@ final class ApiClient {
         final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
         for (final ApiBinding.Bound bound : call.send()) {
             if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
-                request.put(bound.spot(), bound.reset());
+                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
             }
         }
         if (call.token() != null) {
@@ -153,10 +166,10 @@ final class ApiClient {
                 request.put(page.size(), IntNode.valueOf(page.count()));
             }
         }
-        final JsonNode body = connection.send(request, true);
+        final JsonNode body = connection.send(request, true).body();
         final List<ResourceModel> models = new ArrayList<>();
-        for (final JsonNode item : ApiCodec.at(body, call.items())) {
-            models.add(model(tree(identifiers(model)).setAll(CODEC.receive(call, item))));
+        for (final JsonNode item : ApiCodec.items(body, call.items())) {
+            models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, ApiConnection.Answer.of(item)))));
         }
         final String next = page == null ? "" : next(page, body, models, nextToken);
         return new Listed(models, next.isEmpty() || next.equals(nextToken) ? null : next);
@@ -197,8 +210,8 @@ final class ApiClient {
     /** Returns a model with the tags of the resource. */
     ResourceModel withTags(final ResourceModel model) {
         final ApiBinding.TagCall list = BINDING.tags().list();
-        final JsonNode body = connection.send(request(list.call(), tree(model)), true);
-        return withTags(model, list.form().read(ApiCodec.at(body, list.at())));
+        final JsonNode body = connection.send(request(list.call(), tree(model)), true).body();
+        return withTags(model, list.form().read(ApiCodec.items(body, list.at())));
     }
 {{- end}}
 
@@ -207,7 +220,7 @@ final class ApiClient {
         final Map<String, String> current = tags(live);
         final Map<String, String> added = new TreeMap<>(desired);
         added.entrySet().removeAll(current.entrySet());
-        final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key) && !key.startsWith("aws:")).toList();
+        final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key)).toList();
         final ApiBinding.Tags calls = BINDING.tags();
         if (!added.isEmpty()) {
             final ApiRequest request = request(calls.tag().call(), tree(live));
@@ -250,6 +263,13 @@ final class ApiClient {
     static ResourceModel merge(final ResourceModel model, final ResourceModel other) {
         return model(tree(model).setAll(tree(other)));
     }
+{{- if .API.Later}}
+
+    /** Returns a model with the properties only that create sends. */
+    static ResourceModel created(final ResourceModel model) {
+        return model(tree(model).retain(BINDING.create().send().stream().map(ApiBinding.Bound::property).toList()));
+    }
+{{- end}}
 
     /** Returns the live resource with the properties of the desired one that reads never return. */
     static ResourceModel complete(final ResourceModel desired, final ResourceModel live) {
@@ -272,12 +292,13 @@ final class ApiClient {
     private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {
-            final JsonNode value = CODEC.encode(values.get(bound.property()), bound.shape());
-            if (value != null) {
-                request.put(bound.spot(), value);
-                if (value.isTextual() && !RETURNED.contains(bound.property())) {
-                    request.addSecret(value.textValue());
-                }
+            final JsonNode value = ApiCodec.encode(values.get(bound.property()), bound.shape());
+            if (value == null || bound.in().equals("path") && bound.shape().text() && value.isTextual()) {
+                continue; // no resource has this
+            }
+            request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(value, bound){{else}}value{{end}});
+            if (!BINDING.identifier().contains(bound.property())) {
+                request.addSecrets(values.get(bound.property()), bound.shape(), bound.secret());
             }
         }
         return request;

@@ -20,8 +20,10 @@ import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
+{{- if not .API.XML}}
 import java.util.StringJoiner;
+{{- end}}
+import java.util.regex.Pattern;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
 /** Converts values between the model and the API. */
@@ -34,27 +36,33 @@ final class ApiCodec {
 
     private static final DateTimeFormatter HTTP_DATE = DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH);
 
-    private final Map<String, List<ApiBinding.Member>> shapes;
+    /** A number as in JSON, with bounds that keep the work for hostile ones small. */
+    private static final Pattern NUMBER = Pattern.compile("-?(0|[1-9][0-9]{0,400})(\\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?");
 
-    ApiCodec(final ApiBinding binding) {
-        shapes = binding.shapes() == null ? Map.of() : binding.shapes();
+    private ApiCodec() {
     }
 
     /** Converts the value of a property. The result is null if there is none. */
-    JsonNode encode(final JsonNode value, final ApiBinding.Shape shape) {
+    static JsonNode encode(final JsonNode value, final ApiBinding.Shape shape) {
         return convert(value, shape, true);
     }
 
     /** Converts a value of a response. The result is null if there is none. */
-    JsonNode decode(final JsonNode value, final ApiBinding.Shape shape) {
+    static JsonNode decode(final JsonNode value, final ApiBinding.Shape shape) {
         return convert(value, shape, false);
     }
 
     /** Returns the properties in a response, or in an item of it. */
-    ObjectNode receive(final ApiBinding.Call call, final JsonNode body) {
+    static ObjectNode receive(final ApiBinding.Call call, final ApiConnection.Answer answer) {
         final ObjectNode values = JSON.createObjectNode();
         for (final ApiBinding.Bound bound : call.receive()) {
-            final JsonNode value = decode(at(body, bound.at()), bound.shape());
+            JsonNode value = {{if .API.XML}}ApiXml.value(at(answer.body(), bound.at()), bound.shape()){{else}}at(answer.body(), bound.at()){{end}};
+{{- if .API.ETag}}
+            if (bound.in().equals("header")) {
+                value = JSON.valueToTree(answer.headers().get(bound.at().get(0)));
+            }
+{{- end}}
+            value = decode(value, bound.shape());
             if (value != null && !values.has(bound.property())) {
                 values.set(bound.property(), value);
             }
@@ -62,14 +70,14 @@ final class ApiCodec {
         return values;
     }
 
-    private JsonNode convert(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
+    private static JsonNode convert(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
         if (value == null || value.isNull() || value.isMissingNode()) {
             return null;
         }
         return switch (shape.kind()) {
             case "list" -> list(value, shape, sending);
             case "map" -> map(value, shape, sending);
-            case "object" -> object(value, shapes.getOrDefault(shape.name(), List.of()), sending);
+            case "object" -> object(value, ApiClient.BINDING.members(shape), sending);
             case "timestamp" -> sending ? wireTime(value, shape) : propertyTime(value, shape);
             case "integer", "number" -> sending && shape.text() ? number(value) : !sending && shape.text() ? text(value) : value;
             case "string" -> text(value);
@@ -77,7 +85,7 @@ final class ApiCodec {
         };
     }
 
-    private JsonNode list(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
+    private static JsonNode list(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
         final ArrayNode items = JSON.createArrayNode();
         for (final JsonNode item : value) {
             final JsonNode converted = convert(item, shape.item(), sending);
@@ -85,10 +93,10 @@ final class ApiCodec {
                 items.add(converted);
             }
         }
-        return value.isArray() ? items : value;
+        return value.isArray() ? items : {{if .API.Among}}sending ? items.add(value) : {{end}}value;
     }
 
-    private JsonNode map(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
+    private static JsonNode map(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
         final ObjectNode entries = JSON.createObjectNode();
         value.fields().forEachRemaining(entry -> {
             final JsonNode converted = convert(entry.getValue(), shape.item(), sending);
@@ -99,7 +107,7 @@ final class ApiCodec {
         return value.isObject() ? entries : value;
     }
 
-    private JsonNode object(final JsonNode value, final List<ApiBinding.Member> members, final boolean sending) {
+    private static JsonNode object(final JsonNode value, final List<ApiBinding.Member> members, final boolean sending) {
         final ObjectNode object = JSON.createObjectNode();
         for (final ApiBinding.Member member : members) {
             final JsonNode converted = convert(value.get(sending ? member.property() : member.wire()), member.shape(), sending);
@@ -111,12 +119,9 @@ final class ApiCodec {
     }
 
     /** Returns the number in a text; the API judges what is not one. */
-    private static JsonNode number(final JsonNode value) {
-        try {
-            return DecimalNode.valueOf(new BigDecimal(value.asText()));
-        } catch (NumberFormatException e) {
-            return value;
-        }
+    static JsonNode number(final JsonNode value) {
+        final String text = value.asText();
+        return NUMBER.matcher(text).matches() ? DecimalNode.valueOf(new BigDecimal(text)) : value;
     }
 
     private static JsonNode text(final JsonNode value) {
@@ -154,6 +159,11 @@ final class ApiCodec {
         }
     }
 
+    /** Returns the items at a path. */
+    static JsonNode items(final JsonNode body, final List<String> path) {
+        return {{if .API.XML}}ApiXml.elements(at(body, path)){{else}}at(body, path){{end}};
+    }
+
     /** Returns what is at a path; the value itself if the path is empty. */
     static JsonNode at(final JsonNode value, final List<String> path) {
         JsonNode found = value;
@@ -188,6 +198,7 @@ final class ApiCodec {
     static String escape(final String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
     }
+{{- if not .API.XML}}
 
     /** Writes a body as a form: {@code a[b]=c} for members, {@code a[0]=c} for items. */
     static String form(final JsonNode body) {
@@ -207,4 +218,5 @@ final class ApiCodec {
             pairs.add(escape(name) + "=" + escape(value.asText("")));
         }
     }
+{{- end}}
 }

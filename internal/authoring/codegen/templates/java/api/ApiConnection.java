@@ -1,11 +1,11 @@
 // {{.Marker}}
 package {{.Package}};
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -63,12 +63,28 @@ final class ApiConnection {
     private final URI endpoint;
     private final Instant deadline = Instant.now().plus(CALL_TIMEOUT);
     private String tokenKey = "";
+{{- if .API.Host}}
+    private boolean prefixed; // operations have hosts of their own, below that of the endpoint
+{{- end}}
 
     private record AccessToken(String value, Instant expires) {}
 
     private record Response(int status, Map<String, String> headers, byte[] body) {
-        JsonNode json() throws JsonProcessingException {
+        JsonNode json() throws IOException {
             return body.length == 0 ? MissingNode.getInstance() : ApiCodec.JSON.readTree(new String(body, StandardCharsets.UTF_8));
+        }
+{{- if .API.XML}}
+
+        JsonNode xml() throws IOException {
+            return new String(body, StandardCharsets.UTF_8).isBlank() ? MissingNode.getInstance() : ApiXml.read(body);
+        }
+{{- end}}
+    }
+
+    /** A response without an error. */
+    record Answer(JsonNode body, Map<String, String> headers) {
+        static Answer of(final JsonNode body) {
+            return new Answer(body, Map.of());
         }
     }
 
@@ -87,6 +103,9 @@ final class ApiConnection {
         if (url.isEmpty() && binding.auth().kind().equals("sigv4")) {
             url = Optional.ofNullable(System.getenv("AWS_ENDPOINT_URL")).orElse("");
         }
+{{- if .API.Host}}
+        prefixed = url.isEmpty();
+{{- end}}
         if (url.isEmpty() && binding.endpoint() != null) {
             url = binding.endpoint().replace("{Region}", region);
         }
@@ -109,7 +128,7 @@ final class ApiConnection {
     }
 
     /** Sends a request. One that only reads is repeated when the API is busy; all others are for CloudFormation to repeat. */
-    JsonNode send(final ApiRequest request, final boolean reading) {
+    Answer send(final ApiRequest request, final boolean reading) {
         final ApiBinding.Call call = request.call();
         for (int attempt = 0;; attempt++) {
             HttpRequest http = authenticated(request);
@@ -120,12 +139,12 @@ final class ApiConnection {
             }
             if (response.status / 100 == 2) {
                 try {
-                    return response.json();
-                } catch (JsonProcessingException e) {
-                    if (call.receive().isEmpty()) {
-                        return MissingNode.getInstance();
+                    return new Answer(response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}}, response.headers);
+                } catch (IOException e) {
+                    if (!reading && call.receive().isEmpty()) { // nothing is needed of it
+                        return Answer.of(MissingNode.getInstance());
                     }
-                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " answered with something else than JSON");
+                    throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");
                 }
             }
             final ApiException failure = failure(call, response, secrets(request, http));
@@ -135,9 +154,20 @@ final class ApiConnection {
             }
         }
     }
+{{- if .API.Host}}
+
+    URI url(final ApiRequest request) {
+        final String host = prefixed ? request.host() : "";
+        final URI url = URI.create(endpoint.toString().replace("://", "://" + host) + request.target());
+        if (url.getHost() == null) {
+            throw new ApiException(HandlerErrorCode.InvalidRequest, request.call().name() + ": a value cannot be part of a host name");
+        }
+        return url;
+    }
+{{- end}}
 
     private HttpRequest authenticated(final ApiRequest request) {
-        final URI url = URI.create(endpoint + request.target());
+        final URI url = {{if .API.Host}}url(request){{else}}URI.create(endpoint + request.target()){{end}};
         final Map<String, String> headers = new TreeMap<>(request.headers());
         final byte[] body = request.body();
         URI target = url;
@@ -208,7 +238,7 @@ final class ApiConnection {
                 ACCESS_TOKENS.put(tokenKey, new AccessToken(token.path("access_token").textValue(), Instant.now().plusSeconds(seconds)));
                 return token.path("access_token").textValue();
             }
-        } catch (JsonProcessingException e) {
+        } catch (IOException e) {
             // no token, as below
         }
         throw new ApiException(
@@ -280,7 +310,7 @@ final class ApiConnection {
         }
     }
 
-    /** Returns what messages must not repeat: credentials, and values of properties that reads never return. */
+    /** Returns what messages must not repeat: credentials, and values that are secret. */
     private List<String> secrets(final ApiRequest request, final HttpRequest http) {
         final List<String> secrets = new ArrayList<>(request.secrets());
         for (final String path : new String[] {"ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"}) {
@@ -296,8 +326,13 @@ final class ApiConnection {
     private ApiException failure(final ApiBinding.Call call, final Response response, final List<String> secrets) {
         JsonNode body = MissingNode.getInstance();
         try {
+{{- if .API.XML}}
+            body = response.xml();
+            body = body.path("Error").isObject() ? body.path("Error") : body;
+{{- else}}
             body = response.json();
-        } catch (JsonProcessingException e) {
+{{- end}}
+        } catch (IOException e) {
             // the status must do
         }
         final String status = String.valueOf(response.status);
@@ -318,19 +353,25 @@ final class ApiConnection {
             message = message.replace(secret, "***");
         }
         message = message.substring(0, Math.min(message.length(), MAX_MESSAGE_LENGTH));
-        return new ApiException(code, call.name() + " failed with status " + status + (message.isEmpty() ? "" : ": " + message));
+        return new ApiException(code, call.name() + ": status " + status + (message.isEmpty() ? "" : ": " + message));
     }
 
     private static String errorName(final Response response, final JsonNode body) {
-        final String name = response.headers.getOrDefault("X-Amzn-Errortype", body.path("__type").asText(body.path("code").asText("")));
+        String name = response.headers.getOrDefault("X-Amzn-Errortype", "");
+        for (final String member : new String[] {"__type", "code", "Code"}) {
+            name = name.isEmpty() ? body.path(member).asText("") : name;
+        }
         return name.replaceFirst("^.*#", "").replaceFirst(":.*$", "");
     }
 
     /** Returns the message of an error, wherever APIs put it. */
     private static String message(final JsonNode body) {
+        if (body.path("detail").has(0)) { // of FastAPI, whose other members repeat the request
+            return body.path("detail").path(0).path("msg").asText("");
+        }
         for (final String name : new String[] {"message", "Message", "error", "detail", "title"}) {
             final JsonNode value = body.path(name);
-            final String text = value.isTextual() ? value.textValue() : value.path("message").asText(value.path(0).path("msg").asText(""));
+            final String text = value.isTextual() ? value.textValue() : value.path("message").asText("");
             if (!text.isEmpty()) {
                 return text;
             }

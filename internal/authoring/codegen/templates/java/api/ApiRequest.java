@@ -25,13 +25,21 @@ final class ApiRequest {
 
     ApiRequest(final ApiBinding.Call call) {
         this.call = call;
+{{- if .API.XML}}
+        headers.put("Accept", "application/xml");
+{{- else}}
         headers.put("Accept", call.accept() == null ? "application/json" : call.accept());
         if (call.target() != null) {
             headers.put("X-Amz-Target", call.target());
         }
-        if (call.target() != null || call.send().stream().anyMatch(bound -> bound.in().equals("body"))) {
+{{- end}}
+{{- if .API.Query}}
+        body = ApiCodec.JSON.createObjectNode();
+{{- else}}
+        if ({{if .API.XML}}call.root() != null{{else}}call.target() != null || call.send().stream().anyMatch(bound -> bound.in().equals("body")){{end}}) {
             body = ApiCodec.JSON.createObjectNode();
         }
+{{- end}}
     }
 
     ApiBinding.Call call() {
@@ -43,14 +51,25 @@ final class ApiRequest {
         return secrets;
     }
 
-    void addSecret(final String value) {
-        secrets.add(value);
+    /** Adds the texts in a value of the model that are secret, all of them if the value is. */
+    void addSecrets(final JsonNode value, final ApiBinding.Shape shape, final boolean all) {
+        if (value.isTextual() && all) {
+            secrets.add(value.textValue());
+        } else if (shape.kind().equals("object")) {
+            for (final ApiBinding.Member member : ApiClient.BINDING.members(shape)) {
+                if (value.has(member.property())) {
+                    addSecrets(value.get(member.property()), member.shape(), all || member.secret());
+                }
+            }
+        } else {
+            value.forEach(part -> addSecrets(part, shape.item() == null ? shape : shape.item(), all));
+        }
     }
 
     void put(final ApiBinding.Spot spot, final JsonNode value) {
         final String name = String.join(".", spot.at());
         switch (spot.in()) {
-            case "path" -> labels.put(name, value.asText());
+            case "path"{{if .API.Host}}, "host"{{end}} -> labels.put(name, value.asText());
             case "query" -> addQuery(name, value);
             case "header" -> headers.put(name, text(value));
             default -> body = ApiCodec.put(body, spot.at(), value);
@@ -90,16 +109,34 @@ final class ApiRequest {
     }
 
     private String contentType() {
+{{- if .API.Query}}
+        return "application/x-www-form-urlencoded; charset=utf-8";
+{{- else if .API.XML}}
+        return call.contentType() == null ? "application/xml" : call.contentType();
+{{- else}}
         if (call.contentType() != null) {
             return call.contentType();
         }
         final String protocol = ApiClient.BINDING.protocol();
         return protocol.startsWith("awsJson1_") ? "application/x-amz-json-1." + protocol.substring("awsJson1_".length()) : "application/json";
+{{- end}}
     }
 
     /** Returns the path and the query. */
     String target() {
-        final String path = LABEL.matcher(call.path()).replaceAll(label -> {
+        final String path = filled(call.path());
+        return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
+    }
+{{- if .API.Host}}
+
+    /** Returns what comes before the host of the endpoint. */
+    String host() {
+        return call.host() == null ? "" : filled(call.host());
+    }
+{{- end}}
+
+    private String filled(final String template) {
+        return LABEL.matcher(template).replaceAll(label -> {
             final String value = labels.getOrDefault(label.group(1), "");
             final boolean greedy = !label.group(2).isEmpty();
             if (Stream.of(greedy ? value.split("/", -1) : new String[] {value}).anyMatch(List.of("", ".", "..")::contains)) {
@@ -107,14 +144,17 @@ final class ApiRequest {
             }
             return greedy ? ApiCodec.escape(value).replace("%2F", "/") : ApiCodec.escape(value);
         });
-        return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
     }
 
     byte[] body() {
         if (body == null) {
             return new byte[0];
         }
+{{- if .API.XML}}
+        return ApiXml.write(call, body).getBytes(StandardCharsets.UTF_8);
+{{- else}}
         final boolean form = contentType().equals("application/x-www-form-urlencoded");
         return (form ? ApiCodec.form(body) : body.toString()).getBytes(StandardCharsets.UTF_8);
+{{- end}}
     }
 }

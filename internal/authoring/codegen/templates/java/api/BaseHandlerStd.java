@@ -78,6 +78,24 @@ abstract class BaseHandlerStd extends BaseHandler<CallbackContext, TypeConfigura
 
         return ProgressEvent.defaultInProgressHandler(context, 0, request.getDesiredResourceState());
     }
+{{- if .API.Updates}}
+
+    /** Makes the next call of an update that has something to change, and reports whether there was one. */
+    protected static boolean update(
+        final ApiClient api, final CallbackContext context, final ResourceModel desired, final ResourceModel previous, final ResourceModel live) {
+
+        final List<ApiBinding.Call> updates = ApiClient.BINDING.update();
+        while (context.getUpdates() < updates.size()) {
+            final ApiBinding.Call update = updates.get(context.getUpdates());
+            final boolean changed = api.update(update, desired, previous, live);
+            context.setUpdates(context.getUpdates() + 1);
+            if (changed) {
+                return true;
+            }
+        }
+        return false;
+    }
+{{- end}}
 
     /** Ends a create or update as soon as the resource is as requested. */
     protected static ProgressEvent<ResourceModel, CallbackContext> finish(

@@ -25,7 +25,20 @@ public class CreateHandler extends BaseHandlerStd {
         final ResourceModel desired = request.getDesiredResourceState();
         if (context.isCreated()) {
             try {
+{{- if .API.Later}}
+                final ResourceModel live = read(api, desired);
+
+                // Updates set what create does not:
+{{- range .API.Updates}}{{if .Later}}
+                // {{.Name}}: {{.Properties}}
+{{- end}}{{end}}
+                if ({{if .API.Waits}}isReady(live) && {{end}}update(api, context, desired, ApiClient.created(desired), live)) {
+                    return proceed(request, context);
+                }
+                return finish({{if .API.Tags}}api, {{end}}request, context, live);
+{{- else}}
                 return finish({{if .API.Tags}}api, {{end}}request, context, read(api, desired));
+{{- end}}
             } catch (CfnNotFoundException e) { // reads may lag behind
                 return repeat(request, context, new ApiException(HandlerErrorCode.NotStabilized, "the new resource cannot be read", e));
             }

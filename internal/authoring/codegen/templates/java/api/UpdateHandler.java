@@ -1,8 +1,6 @@
 package {{.Package}};
-{{if or .API.Updates .API.CreateOnly}}
+{{if .API.CreateOnly}}
 import java.util.List;
-{{- end}}
-{{- if .API.CreateOnly}}
 import software.amazon.cloudformation.exceptions.CfnNotUpdatableException;
 {{- end}}
 import software.amazon.cloudformation.proxy.ProgressEvent;
@@ -45,14 +43,8 @@ public class UpdateHandler extends BaseHandlerStd {
 {{- range .API.Updates}}
         // {{.Name}}: {{.Properties}}
 {{- end}}
-        final List<ApiBinding.Call> updates = ApiClient.BINDING.update();
-        while (context.getUpdates() < updates.size()) {
-            final ApiBinding.Call update = updates.get(context.getUpdates());
-            final boolean changed = api.update(update, desired, previous, live);
-            context.setUpdates(context.getUpdates() + 1);
-            if (changed) {
-                return proceed(request, context);
-            }
+        if (update(api, context, desired, previous, live)) {
+            return proceed(request, context);
         }
 {{- end}}
         return finish({{if .API.Tags}}api, {{end}}request, context, live);
