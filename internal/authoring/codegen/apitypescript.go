@@ -68,6 +68,9 @@ func typeScriptFrame(in Input, f frame, b *boundAPI) frameTypeScript {
 	if f.API.Finds || f.API.HasUpdate && f.API.CreateOnly != "" {
 		names = append(names, "equal")
 	}
+	if f.API.HasUpdate && f.API.CreateOnly != "" {
+		names = append(names, "valueAt")
+	}
 	if f.API.Tags {
 		names = append(names, "tagsToMap")
 	}

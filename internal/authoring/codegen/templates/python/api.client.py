@@ -246,7 +246,7 @@ class Client:
             try:
                 body = wire{{if .API.XML}}_xml{{end}}.parse(text) if text.strip() else None
             except ValueError:
-                if status < 300:
+                if status < 300 and operation is not API["delete"]:
                     raise exceptions.GeneralServiceException(
                         f"{name}: the response is not {{if .API.XML}}XML{{else}}JSON{{end}}"
                     ) from None

@@ -25,7 +25,7 @@ from .client import (
 {{- end}}
 )
 from .models import ResourceHandlerRequest, ResourceModel, TypeConfigurationModel
-from .wire import API, Values{{if or .API.Failure (or (eq .API.Find "identifier") (eq .API.Find "list"))}}, identifier_of{{end}}
+from .wire import API, Values{{if and .API.HasUpdate .API.CreateOnly}}, dig{{end}}{{if or .API.Failure (or (eq .API.Find "identifier") (eq .API.Find "list"))}}, identifier_of{{end}}
 
 TYPE_NAME = "{{.TypeName}}"
 SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
@@ -150,8 +150,8 @@ def update_handler(
 {{- end}}
 {{- if .API.CreateOnly}}
     for name in CREATE_ONLY:
-        known = [values[name] for values in (before, live) if name in values]
-        if known and name in desired and desired[name] not in known:
+        wanted, *known = (dig(v, name.split("/")) for v in (desired, before, live))
+        if wanted is not None and any(v is not None for v in known) and wanted not in known:
             raise exceptions.NotUpdatable(f"{name} of {TYPE_NAME} cannot be changed")
 {{- end}}
 {{- if eq (len .API.Updates) 1}}

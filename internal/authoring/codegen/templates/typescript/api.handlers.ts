@@ -140,8 +140,8 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
 {{- if $api.CreateOnly}}
         for (const name of [{{$api.CreateOnly}}]) {
-            const known = [previous[name], live[name]].filter((value) => value !== undefined);
-            if (name in desired && known.length > 0 && !known.some((value) => equal(value, desired[name]))) {
+            const [wanted, ...known] = [desired, previous, live].map((values) => valueAt(values, name.split('/')) ?? undefined);
+            if (wanted !== undefined && known.some((value) => value !== undefined) && !known.some((value) => equal(value, wanted))) {
                 throw new exceptions.NotUpdatable(`${name} of ${nameOf(desired)} cannot be changed`);
             }
         }

@@ -271,7 +271,7 @@ export class Client {
         try {
             content = text.trim() === '' ? undefined : from{{if .API.XML}}XML{{else}}JSON{{end}}(text);
         } catch {
-            if (response.ok) {
+            if (response.ok && call !== this.api.delete) {
                 throw new ApiError('GeneralServiceException', `${call.name}: the response is not {{if .API.XML}}XML{{else}}JSON{{end}}`);
             }
         }

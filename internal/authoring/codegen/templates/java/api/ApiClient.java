@@ -289,6 +289,23 @@ final class ApiClient {
         return !model(tree(a).retain(properties)).equals(model(tree(b).retain(properties)));
     }
 
+{{- if and .API.HasUpdate .API.CreateOnly}}
+
+    /** Reports whether a model has another value of a create-only property, a path with slashes, than before. */
+    static boolean replaces(final ResourceModel desired, final ResourceModel previous, final ResourceModel live, final String property) {
+        final JsonNode wanted = tree(desired).at("/" + property);
+        final JsonNode old = tree(previous).at("/" + property);
+        final JsonNode now = tree(live).at("/" + property);
+        if (wanted.isMissingNode() || old.isMissingNode() && now.isMissingNode()) {
+            return false; // reads do not return write-only values
+        }
+        if (property.contains("/")) {
+            return !wanted.equals(old) && !wanted.equals(now);
+        }
+        return differ(desired, previous, List.of(property)) && differ(desired, live, List.of(property));
+    }
+{{- end}}
+
     private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {

@@ -25,9 +25,7 @@ public class UpdateHandler extends BaseHandlerStd {
 {{- end}}
 {{- if .API.CreateOnly}}
         for (final String property : CREATE_ONLY) {
-            final List<String> one = List.of(property);
-            final boolean known = ApiClient.has(previous, one) || ApiClient.has(live, one); // reads do not return write-only values
-            if (known && ApiClient.has(desired, one) && ApiClient.differ(desired, previous, one) && ApiClient.differ(desired, live, one)) {
+            if (ApiClient.replaces(desired, previous, live, property)) {
                 throw new CfnNotUpdatableException(ResourceModel.TYPE_NAME, ApiClient.identifier(desired));
             }
         }
