@@ -27,19 +27,18 @@ func TestJavaCallsAPI(t *testing.T) {
 		case "library.yaml", "groups.smithy", "Shelf/api.yaml":
 			writeText(t, filepath.Join(dir, f.Name), string(f.Data))
 		case "notes.smithy":
-			for _, protocol := range []string{"restJson1", "restXml", "awsQuery"} {
+			for _, protocol := range []string{"restJson1", "restXml"} {
 				text := strings.NewReplacer("restJson1", protocol, "@service(", "@xmlNamespace(uri: \"urn:notes\")\n@service(").Replace(string(f.Data))
 				writeText(t, filepath.Join(dir, protocol+".smithy"), text)
 			}
 		}
 	}
 	for name, from := range map[string][]string{
-		"Book":     {"Book", "--from-openapi", "library.yaml"},
-		"Shelf":    {"Shelf", "--from-openapi", "library.yaml"},
-		"Note":     {"Note", "--from-smithy", "restJson1.smithy", "--service", "example#Notes"},
-		"restXml":  {"Note", "--from-smithy", "restXml.smithy", "--service", "example#Notes"},
-		"Group":    {"Group", "--from-smithy", "groups.smithy"},
-		"awsQuery": {"Note", "--from-smithy", "awsQuery.smithy", "--service", "example#Notes"},
+		"Book":    {"Book", "--from-openapi", "library.yaml"},
+		"Shelf":   {"Shelf", "--from-openapi", "library.yaml"},
+		"Note":    {"Note", "--from-smithy", "restJson1.smithy", "--service", "example#Notes"},
+		"restXml": {"Note", "--from-smithy", "restXml.smithy", "--service", "example#Notes"},
+		"Group":   {"Group", "--from-smithy", "groups.smithy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(command string, args ...string) string {

@@ -29,10 +29,8 @@ func TestPythonCallsAPI(t *testing.T) {
 	for _, f := range archive.Files {
 		writeText(t, filepath.Join(dir, f.Name), string(f.Data))
 		if f.Name == "notes.smithy" {
-			for _, protocol := range []string{"restXml", "awsQuery"} {
-				text := strings.NewReplacer("restJson1", protocol, "@service(", `@xmlNamespace(uri: "urn:notes") @service(`).Replace(string(f.Data))
-				writeText(t, filepath.Join(dir, protocol+".smithy"), text)
-			}
+			text := strings.NewReplacer("restJson1", "restXml", "@service(", `@xmlNamespace(uri: "urn:notes") @service(`).Replace(string(f.Data))
+			writeText(t, filepath.Join(dir, "restXml.smithy"), text)
 		}
 	}
 	for _, c := range []struct{ project, resource, option, description string }{
@@ -41,7 +39,6 @@ func TestPythonCallsAPI(t *testing.T) {
 		{"Event", "Event", "--from-openapi", "library.yaml"},
 		{"Note", "Note", "--from-smithy", "notes.smithy"},
 		{"restXml", "Note", "--from-smithy", "restXml.smithy"},
-		{"awsQuery", "Note", "--from-smithy", "awsQuery.smithy"},
 		{"Group", "Group", "--from-smithy", "groups.smithy"},
 	} {
 		t.Run(c.project, func(t *testing.T) {
