@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
+	"github.com/formwork-dev/formwork/internal/foundation/diag"
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 // A boundAPI is what the texts of handlers depend on in a binding, the file that package api makes. Clients read
@@ -89,7 +91,40 @@ func readBinding(in Input) (*boundAPI, error) {
 	if err := json.Unmarshal(in.Binding, b); err != nil {
 		return nil, fmt.Errorf("generate handlers of %s: read the binding of the API: %w", in.TypeName, err)
 	}
+	for _, name := range b.properties() {
+		if in.Schema.Property(document.Pointer{name}) == nil {
+			return nil, diag.WithHint(fmt.Errorf("generate handlers of %s: the binding of the API has the property %q, which the schema does not have", in.TypeName, diag.Cut(name)),
+				"derive the type again with cfn init --force")
+		}
+	}
 	return b, nil
+}
+
+// properties are those whose names handlers contain.
+func (b *boundAPI) properties() []string {
+	out := slices.Concat(b.Identifier, b.Find.Properties)
+	if b.Wait != nil {
+		out = append(out, b.Wait.Property)
+	}
+	if b.Tags != nil {
+		out = append(out, b.Tags.Property)
+	}
+	for _, call := range b.calls() {
+		out = append(out, call.Changes...)
+		for _, e := range call.Send {
+			out = append(out, e.Property)
+		}
+	}
+	return out
+}
+
+// calls are the operations besides those that change tags.
+func (b *boundAPI) calls() []boundCall {
+	out := append([]boundCall{b.Create, b.Read, b.Delete}, b.Update...)
+	if b.List != nil {
+		out = append(out, *b.List)
+	}
+	return out
 }
 
 // frame is what templates know of the API. list writes texts as a list in the language.
@@ -100,7 +135,7 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery", Among: len(b.Read.Items) > 0,
 		ETag:       slices.ContainsFunc(b.Read.Receive, func(e boundEntry) bool { return e.In == "header" }),
 		DeleteLive: slices.ContainsFunc(b.Delete.Send, func(e boundEntry) bool { return e.Live }),
-		Host:       b.Create.Host+b.Read.Host+b.Delete.Host != "",
+		Host:       slices.ContainsFunc(b.calls(), func(c boundCall) bool { return c.Host != "" }),
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)

@@ -63,6 +63,36 @@ func TestAPIClient(t *testing.T) {
 	gocmd(t, dir, nil, "test", "-trimpath", "./cmd/resource")
 }
 
+// TestAPIClientMore runs the tests of the client of a service that has what few services have.
+func TestAPIClientMore(t *testing.T) {
+	files, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: binding(t, func(b map[string]any) {
+		read, list := inside(b, "read"), inside(b, "list")
+		read["items"], read["path"] = []string{"things"}, "/things"
+		read["send"] = []any{map[string]any{"property": "Id", "in": "body", "at": []string{"ids"},
+			"shape": map[string]any{"kind": "list", "item": map[string]any{"kind": "integer", "text": true}}}}
+		read["receive"] = []any{
+			map[string]any{"property": "Id", "in": "body", "at": []string{"id"}, "shape": map[string]any{"kind": "integer", "text": true}},
+			map[string]any{"property": "Color", "in": "header", "at": []string{"ETag"}, "shape": map[string]any{"kind": "string"}},
+		}
+		list["host"], list["send"] = "list-{id}.", []any{map[string]any{"property": "Id", "in": "host", "at": []string{"id"}, "shape": map[string]any{"kind": "string"}}}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range files {
+		write(t, dir, f.Path, string(f.Data))
+	}
+	for name, source := range map[string]string{"client_test.go": "client_test.go.txt", "client_more_test.go": "client_more_test.go.txt"} {
+		text, err := os.ReadFile("testdata/" + source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "cmd/resource/"+name, string(text))
+	}
+	gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestHosts|TestAmong|TestHeader", "./cmd/resource")
+}
+
 // TestAPIClientXML runs the tests of the client of a service with XML.
 func TestAPIClientXML(t *testing.T) {
 	text, err := os.ReadFile("testdata/client_xml_test.go.txt")
@@ -158,6 +188,23 @@ func TestAPIHandlers(t *testing.T) {
 	}
 	if out, err := exec.Command("gofmt", "-l", dir).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("gofmt would change %s (%v)", out, err)
+	}
+}
+
+// TestForeignProperties: what a binding calls a property does not get into sources unless it is one of the schema.
+func TestForeignProperties(t *testing.T) {
+	const foreign = "Name\nfunc init() {}"
+	for _, language := range []string{"go", "python312", "typescript", "java"} {
+		for place, change := range map[string]func(b map[string]any){
+			"wait":   func(b map[string]any) { inside(b, "wait")["property"] = foreign },
+			"find":   func(b map[string]any) { inside(b, "find")["properties"] = []string{foreign} },
+			"update": func(b map[string]any) { b["update"].([]any)[0].(map[string]any)["changes"] = []string{foreign} },
+		} {
+			_, err := Generate(Input{Schema: parse(t, thingSchema), Language: language, ImportPath: "example.com/project", Binding: binding(t, change)})
+			if err == nil || !strings.Contains(err.Error(), `has the property "Name\nfunc init() {}", which the schema does not have`) {
+				t.Errorf("%s, %s: %v", language, place, err)
+			}
+		}
 	}
 }
 

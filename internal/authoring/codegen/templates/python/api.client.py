@@ -286,13 +286,13 @@ class Client:
                 path = wire.fill(path, at[0], texts[0])
 {{- if .API.Host}}
             elif where == "host":
-                host = wire.fill(host, at[0], texts[0])
+                host = wire.fill_host(operation, host, at[0], texts[0])
 {{- end}}
             elif where == "query":
                 query += [(at[0], text) for text in texts]
             else:
                 headers[at[0]] = ",".join(texts)
-        if "{" in path:
+        if "{" in path{{if .API.Host}} + host{{end}}:
             raise exceptions.InvalidRequest(f"{name}: a property of {path} is missing")
         data = wire{{if .API.XML}}_xml{{end}}.body_of(operation, body)
         if data is not None:

@@ -35,6 +35,21 @@ def fill(path: str, label: str, value: str) -> str:
         raise exceptions.InvalidRequest(f"{value!r} cannot be part of a path")
     path = path.replace("{%s+}" % label, urllib.parse.quote(value, safe="/"))
     return path.replace("{%s}" % label, urllib.parse.quote(value, safe=""))
+{{- if .API.Host}}
+
+
+def fill_host(operation: Operation, host: str, label: str, value: str) -> str:
+    """Fills in {label} of a host.
+
+    A value is within one part of the name, so that it does not choose another host.
+    """
+    if not re.fullmatch("(?!-)[A-Za-z0-9-]{1,63}(?<!-)", value):
+        raise exceptions.InvalidRequest(
+            f"{operation['name']}: {label} is part of the host name: "
+            "it must be 1 to 63 letters, digits and inner hyphens"
+        )
+    return host.replace("{%s}" % label, value)
+{{- end}}
 
 
 def _resolved(path: str, label: str, value: str) -> bool:
@@ -214,7 +229,7 @@ def encode(value: Any, shape: Mapping[str, Any]) -> Any:
         return _members(value, shape, "property", "wire", encode)
 {{- if .API.Among}}
     if kind == "list" and value is not None:
-        return [value]  # that of the only item
+        return encode([value], shape)  # the only item
 {{- end}}
     if isinstance(value, str) and shape.get("text"):
         return number(value)

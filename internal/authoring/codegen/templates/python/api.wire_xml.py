@@ -163,7 +163,7 @@ def parse(document: bytes) -> Any:
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(document, True)
-    except expat.ExpatError as problem:
+    except (expat.ExpatError, LookupError) as problem:  # LookupError: the encoding
         raise ValueError(str(problem)) from None
     ((root,),) = path[0][2].values()
     return root

@@ -14,7 +14,10 @@ import {
     decode,
     encode,
     equal,
-    fill,
+{{- if .API.Host}}
+    fillHost,
+{{- end}}
+    fillPath,
 {{- if not .API.XML}}
     formOf,
 {{- end}}
@@ -252,17 +255,11 @@ export class Client {
         const headers: Record<string, string> = { accept: {{if .API.XML}}'application/xml'{{else}}call.accept ?? 'application/json'{{end}}, ...message.headers };
         const query = [...message.query];
         const body = this.bodyOf(call, message.body, headers);
-        const path = fill(call, call.path, message.labels);
-        const endpoint = this.endpoint({{if .API.Host}}fill(call, call.host ?? '', message.labels){{end}});
+        const path = fillPath(call, message.labels);
+        const endpoint = this.endpoint({{if .API.Host}}fillHost(call, message.labels){{end}});
         await this.authenticate(headers, query);
         const parameters = joined(query);
-        const target = endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters);
-{{- if .API.Host}}
-        if (!URL.canParse(target)) {
-            throw new ApiError('InvalidRequest', `${call.name}: a value cannot be part of the name of a host`);
-        }
-{{- end}}
-        const url = new URL(target);
+        const url = new URL(endpoint + path + (parameters && (path.includes('?') ? '&' : '?') + parameters));
         if (this.api.auth.kind === 'sigv4') {
             this.sign(call.method, url, headers, body ?? '');
         }

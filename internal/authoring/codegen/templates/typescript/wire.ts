@@ -333,9 +333,9 @@ export function place(message: Message, { in: where, at }: Spot, value: any): vo
     }
 }
 
-/** Fills the labels of a path{{if .API.Host}} or host{{end}}. What would leave out a segment identifies nothing. */
-export function fill(call: Call, text: string, labels: Record<string, string>): string {
-    return text.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
+/** Fills the labels of a path. What would leave out a segment identifies nothing. */
+export function fillPath(call: Call, labels: Record<string, string>): string {
+    return call.path.replace(/\{([^}+]+)(\+?)\}/g, (_, name: string, greedy: string) => {
         const value = labels[name] ?? '';
         const segments = greedy ? value.split('/') : [value];
         if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
@@ -344,6 +344,20 @@ export function fill(call: Call, text: string, labels: Record<string, string>): 
         return segments.map(percent).join('/');
     });
 }
+{{- if .API.Host}}
+
+/** Fills the labels of a host. A value is within one part of the name, so that it does not choose another host. */
+export function fillHost({ name: operation, host = '' }: Call, labels: Record<string, string>): string {
+    return host.replace(/\{([^}]+)\}/g, (_, name: string) => {
+        const value = labels[name] ?? '';
+        if (!/^(?!-)[A-Za-z0-9-]{1,63}(?<!-)$/.test(value)) {
+            const reason = `${name} is part of the host name: it must be 1 to 63 letters, digits and inner hyphens`;
+            throw new ApiError('InvalidRequest', `${operation}: ${reason}`);
+        }
+        return value;
+    });
+}
+{{- end}}
 {{- if not .API.XML}}
 
 /** Returns the pairs of a form: a[b]=c, and a[0]=b for lists. */

@@ -86,6 +86,11 @@ final class ApiCodec {
     }
 
     private static JsonNode list(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {
+{{- if .API.Among}}
+        if (sending && !value.isArray()) {
+            return list(JSON.createArrayNode().add(value), shape, sending); // its only item
+        }
+{{- end}}
         final ArrayNode items = JSON.createArrayNode();
         for (final JsonNode item : value) {
             final JsonNode converted = convert(item, shape.item(), sending);
@@ -93,7 +98,7 @@ final class ApiCodec {
                 items.add(converted);
             }
         }
-        return value.isArray() ? items : {{if .API.Among}}sending ? items.add(value) : {{end}}value;
+        return value.isArray() ? items : value;
     }
 
     private static JsonNode map(final JsonNode value, final ApiBinding.Shape shape, final boolean sending) {

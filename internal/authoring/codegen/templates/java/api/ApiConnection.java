@@ -157,12 +157,8 @@ final class ApiConnection {
 {{- if .API.Host}}
 
     URI url(final ApiRequest request) {
-        final String host = prefixed ? request.host() : "";
-        final URI url = URI.create(endpoint.toString().replace("://", "://" + host) + request.target());
-        if (url.getHost() == null) {
-            throw new ApiException(HandlerErrorCode.InvalidRequest, request.call().name() + ": a value cannot be part of a host name");
-        }
-        return url;
+        final String host = request.host();
+        return URI.create((prefixed ? endpoint.toString().replace("://", "://" + host) : endpoint) + request.target());
     }
 {{- end}}
 

@@ -15,6 +15,11 @@ import software.amazon.cloudformation.proxy.HandlerErrorCode;
 /** The request of one call, made of values of the model. */
 final class ApiRequest {
     private static final Pattern LABEL = Pattern.compile("\\{([^{}+]+)(\\+?)\\}");
+{{- if .API.Host}}
+
+    /** What is within one part of a host name, so that a value does not choose another host. */
+    private static final Pattern HOST_LABEL = Pattern.compile("(?!-)[A-Za-z0-9-]{1,63}(?<!-)");
+{{- end}}
 
     private final ApiBinding.Call call;
     private final Map<String, String> labels = new TreeMap<>();
@@ -124,19 +129,26 @@ final class ApiRequest {
 
     /** Returns the path and the query. */
     String target() {
-        final String path = filled(call.path());
+        final String path = path();
         return query.isEmpty() ? path : path + (path.contains("?") ? "&" : "?") + String.join("&", query);
     }
 {{- if .API.Host}}
 
     /** Returns what comes before the host of the endpoint. */
     String host() {
-        return call.host() == null ? "" : filled(call.host());
+        return LABEL.matcher(call.host() == null ? "" : call.host()).replaceAll(label -> {
+            final String value = labels.getOrDefault(label.group(1), "");
+            if (!HOST_LABEL.matcher(value).matches()) {
+                throw new ApiException(HandlerErrorCode.InvalidRequest, call.name() + ": " + label.group(1)
+                    + " is part of the host name: it must be 1 to 63 letters, digits and inner hyphens");
+            }
+            return value;
+        });
     }
 {{- end}}
 
-    private String filled(final String template) {
-        return LABEL.matcher(template).replaceAll(label -> {
+    private String path() {
+        return LABEL.matcher(call.path()).replaceAll(label -> {
             final String value = labels.getOrDefault(label.group(1), "");
             final boolean greedy = !label.group(2).isEmpty();
             if (Stream.of(greedy ? value.split("/", -1) : new String[] {value}).anyMatch(List.of("", ".", "..")::contains)) {
