@@ -83,3 +83,22 @@ func TestPythonClient(t *testing.T) {
 		})
 	}
 }
+
+// TestPythonCreate: which errors of a create are looked into, by how the resource is found again.
+func TestPythonCreate(t *testing.T) {
+	for by, want := range map[string]string{
+		"identifier": "except (exceptions.AlreadyExists, exceptions.ResourceConflict): created = {}",
+		"list":       "except ( exceptions.NetworkFailure, exceptions.ServiceInternalError, exceptions.GeneralServiceException, ): for created in client.find",
+	} {
+		files, err := Generate(Input{Schema: parse(t, thingSchema), Language: "python312", Binding: binding(t, func(b map[string]any) {
+			b["find"] = map[string]any{"by": by, "properties": []string{"Name"}, "reason": "r"}
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(fileNamed(t, files, "src/acme_shop_thing/handlers.py")), " ")
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: the handlers lack %s", by, want)
+		}
+	}
+}

@@ -74,8 +74,8 @@ def create_handler(
 {{- if eq .API.Find "identifier"}}
         try:
             created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
-        except exceptions.AlreadyExists:
-            created = {}
+        except (exceptions.AlreadyExists, exceptions.ResourceConflict):
+            created = {}  # by an earlier delivery
 {{- else if eq .API.Find "list"}}
         # The service chooses the identifier. After a lost response, a new resource with
         # the same {{.API.Unique}} is the one that was made.
@@ -83,7 +83,11 @@ def create_handler(
         others = [identifier_of(item) for item in client.find(desired, unique)]
         try:
             created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
-        except (exceptions.NetworkFailure, exceptions.ServiceInternalError):
+        except (
+            exceptions.NetworkFailure,
+            exceptions.ServiceInternalError,
+            exceptions.GeneralServiceException,
+        ):
             for created in client.find(desired, unique):
                 if identifier_of(created) not in others:
                     break

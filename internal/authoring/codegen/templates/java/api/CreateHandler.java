@@ -17,6 +17,10 @@ public class CreateHandler extends BaseHandlerStd {
 {{- if eq .API.Find "list"}}
     /** The properties by which a resource is found again. */
     private static final List<String> UNIQUE = List.of({{.API.Unique}});
+
+    /** Errors with which the response of a create may be lost. */
+    private static final Set<HandlerErrorCode> LOST =
+        Set.of(HandlerErrorCode.NetworkFailure, HandlerErrorCode.ServiceInternalError, HandlerErrorCode.GeneralServiceException);
 {{end}}
     @Override
     protected ProgressEvent<ResourceModel, CallbackContext> handleRequest(
@@ -65,12 +69,15 @@ public class CreateHandler extends BaseHandlerStd {
 {{- else if eq .API.Find "list"}}
 
         // The service chooses the identifier. After a lost response, a new resource with the same properties is the one
-        // that was made.
+        // that was made; what the service refused was not made.
         final Set<String> others = same(api, desired, UNIQUE).stream().map(ApiClient::identifier).collect(Collectors.toSet());
         ResourceModel created;
         try {
             created = {{.API.CreateCall}};
         } catch (ApiException e) {
+            if (!LOST.contains(e.getErrorCode())) {
+                throw e;
+            }
             created = same(api, desired, UNIQUE).stream()
                 .filter(found -> !others.contains(ApiClient.identifier(found)))
                 .findFirst()
