@@ -213,12 +213,8 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 			add(p, m, true)
 		}
 	}
+	b.sendHost(out, op)
 	for _, m := range op.Members() {
-		if strings.Contains(op.Host, "{"+m.Name+"}") {
-			if p := b.exact(m.Name); p != nil {
-				out.Send = append(out.Send, Bound{Property: p.Name, Spot: Spot{In: "host", At: []string{m.Name}}, Shape: &BoundShape{Kind: "string"}, Required: true})
-			}
-		}
 		if p := b.exact(revisionName(m)); p != nil && action == "delete" && (p.Revision || m.Required && !p.Identifier && p.in("read") != nil) {
 			add(p, m, true)
 		}
@@ -239,6 +235,15 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
 				add(p, u.Member, u.Member.Required || p.Revision)
 			}
+		}
+	}
+}
+
+// sendHost binds the members that are in the host of an operation.
+func (b *binder) sendHost(out *Call, op *Operation) {
+	for _, m := range op.Members() {
+		if p := b.exact(m.Name); p != nil && strings.Contains(op.Host, "{"+m.Name+"}") {
+			out.Send = append(out.Send, Bound{Property: p.Name, Spot: Spot{In: "host", At: []string{m.Name}}, Shape: &BoundShape{Kind: "string"}, Required: true})
 		}
 	}
 }

@@ -198,6 +198,51 @@ enum Size { SMALL, LARGE }
 	}
 }
 
+// TestBindHosts: every operation sends what its host has, those that list and tag, too.
+func TestBindHosts(t *testing.T) {
+	binding, _ := boundTo(t, strings.ReplaceAll(`$version: "2"
+namespace t
+use aws.api#service
+use aws.auth#sigv4
+use aws.protocols#restJson1
+@restJson1
+@sigv4(name: "boxes")
+@service(sdkId: "Boxes", arnNamespace: "boxes", endpointPrefix: "boxes")
+service Boxes { version: "1", operations: [CreateBox, GetBox, DeleteBox, ListBoxes, TagResource, UntagResource, ListTagsForResource] }
+@http(method: "POST", uri: "/boxes", code: 201)
+@endpoint(hostPrefix: "{AccountId}.")
+operation CreateBox { input := { ACCOUNT, @required Name: String, Tags: Tags }, output := { Id: String, Arn: String } }
+@readonly
+@http(method: "GET", uri: "/boxes/{Id}")
+@endpoint(hostPrefix: "{AccountId}.")
+operation GetBox { input := { ACCOUNT, @required @httpLabel Id: String }, output := { Id: String, Arn: String, Name: String } }
+@http(method: "DELETE", uri: "/boxes/{Id}", code: 204)
+@endpoint(hostPrefix: "{AccountId}.")
+operation DeleteBox { input := { ACCOUNT, @required @httpLabel Id: String } }
+@readonly
+@http(method: "GET", uri: "/boxes")
+@endpoint(hostPrefix: "{AccountId}.")
+operation ListBoxes { input := { ACCOUNT }, output := { Boxes: BoxList } }
+@http(method: "POST", uri: "/tags/{ResourceArn}")
+@endpoint(hostPrefix: "{AccountId}.")
+operation TagResource { input := { ACCOUNT, @required @httpLabel ResourceArn: String, @required Tags: Tags } }
+@http(method: "DELETE", uri: "/tags/{ResourceArn}")
+@endpoint(hostPrefix: "{AccountId}.")
+operation UntagResource { input := { ACCOUNT, @required @httpLabel ResourceArn: String, @required @httpQuery("keys") TagKeys: Keys } }
+@http(method: "GET", uri: "/tags/{ResourceArn}")
+@endpoint(hostPrefix: "{AccountId}.")
+operation ListTagsForResource { input := { ACCOUNT, @required @httpLabel ResourceArn: String }, output := { Tags: Tags } }
+structure Box { Id: String, Name: String }
+list BoxList { member: Box }
+list Keys { member: String }
+map Tags { key: String, value: String }
+`, "ACCOUNT", `@required @hostLabel @httpHeader("x-account") AccountId: String`), "Box")
+	hosts, sent := strings.Count(binding, `"host":"{AccountId}."`), strings.Count(binding, `{"property":"AccountId","in":"host","at":["AccountId"]`)
+	if hosts != 7 || sent != hosts {
+		t.Errorf("%d operations have a host, %d send its label:\n%s", hosts, sent, binding)
+	}
+}
+
 // TestAttributes: what is an attribute in XML is refused by name.
 func TestAttributes(t *testing.T) {
 	a := readModel(t, strings.Replace(strings.Replace(groups, "structure Rule {", "structure Rule { @xmlAttribute Kind: String,", 1), "Hint: String", "Hint: String", 1))

@@ -37,6 +37,7 @@ func (b *binder) listRequest(out *Call, op *Operation) (reason string) {
 			return op.Name + " requires " + m.Name
 		}
 	}
+	b.sendHost(out, op)
 	return ""
 }
 

@@ -79,6 +79,7 @@ func (b *binder) tagCall(op *Operation) *TagCall {
 			out.Call.Send = append(out.Call.Send, Bound{Property: p.Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
 		}
 	}
+	b.sendHost(&out.Call, op)
 	if listing && op.Output != nil {
 		for _, m := range op.Output.Members {
 			if form, ok := tagForm(m.Shape, false); ok && form.Kind != "keys" {
