@@ -94,7 +94,7 @@ func readBinding(in Input) (*boundAPI, error) {
 	for _, name := range b.properties() {
 		if in.Schema.Property(document.Pointer{name}) == nil {
 			return nil, diag.WithHint(fmt.Errorf("generate handlers of %s: the binding of the API has the property %q, which the schema does not have", in.TypeName, diag.Cut(name)),
-				"derive the type again with cfn init --force")
+				"derive the type again with cfn init --from-smithy or --from-openapi")
 		}
 	}
 	return b, nil
