@@ -395,3 +395,35 @@ components: {schemas: {Node: {type: object, properties: {id: {type: string, read
 		{"DELETE /nodes/$1", 204, "", "If-Match=*"},
 	})
 }
+
+// TestListsThatRead: a list with identifiers returns these resources, and none of them is an error of the model.
+func TestListsThatRead(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, Slow: 1, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Groups { version: "1", operations: [CreateGroup, DescribeGroups, DeleteGroup] }
+@http(method: "POST", uri: "/groups", code: 201)
+operation CreateGroup { input := { @required GroupName: String, Size: Integer } }
+@http(method: "GET", uri: "/groups")
+operation DescribeGroups { input := { @httpQuery("name") GroupNames: Names }, output := { Groups: GroupList }, errors: [GroupNotFound] }
+@http(method: "DELETE", uri: "/groups/{GroupName}", code: 204)
+operation DeleteGroup { input := { @required @httpLabel GroupName: String } }
+list Names { member: String }
+list GroupList { member: Group }
+structure Group { GroupName: String, Size: Integer, Status: Status }
+enum Status { CREATING, ACTIVE, DELETING }
+@error("client")
+@httpError(404)
+structure GroupNotFound {}
+`)})
+	play(t, s, []step{
+		{`POST /groups {"GroupName": "a", "Size": 1}`, 201, "", ""},
+		{`POST /groups {"GroupName": "b", "Size": 2}`, 201, "", ""},
+		{"GET /groups?name=b", 200, `={"Groups":[{"GroupName":"b","Size":2,"Status":"CREATING"}]}`, ""},
+		{"GET /groups", 200, `={"Groups":[{"GroupName":"a","Size":1,"Status":"CREATING"},{"GroupName":"b","Size":2,"Status":"ACTIVE"}]}`, ""},
+		{"GET /groups?name=a&name=b", 200, `{"GroupName":"a","Size":1`, ""},
+		{"GET /groups?name=c", 404, "Group c does not exist", ""},
+		{"DELETE /groups/b", 204, "", ""},
+	})
+}
