@@ -257,6 +257,22 @@ func (r *Resource) Returned(op *Operation) (shape *Shape, among *Member) {
 	return m.Shape.Item, m
 }
 
+// revisions are endings of the names of members that change with every change of a resource.
+var revisions = []string{"etag", "revision", "revisionid", "versionnumber", "locktoken", "updatetoken", "changetoken"}
+
+// IsRevision reports whether a member changes with every change of the resource, by its name: "LockToken", or "PolicyVersion" of a
+// policy, but not "EngineVersion".
+func (r *Resource) IsRevision(m *Member) bool {
+	name := norm(m.Name)
+	switch of, isVersion := strings.CutSuffix(name, "version"); {
+	case m.Shape.Kind != String && m.Shape.Kind != Integer:
+		return false
+	case isVersion:
+		return of == "current" || strings.HasSuffix(norm(r.Name), of)
+	}
+	return slices.ContainsFunc(revisions, func(ending string) bool { return strings.HasSuffix(name, ending) })
+}
+
 // Steps are the operations of the resource, in the order of the lifecycle.
 func (r *Resource) Steps() []Step {
 	out := []Step{{"create", r.Create}, {"read", r.Read}}

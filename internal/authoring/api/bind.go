@@ -52,7 +52,11 @@ func (d *deriver) bind() {
 	r := d.Resource
 	b := d.newBinder()
 	if !slices.Contains(bound, d.API.Protocol) {
-		b.refuse(d.Resource.At, fmt.Sprintf("there is no client for the protocol %s", diag.Cut(d.API.Protocol)), "the protocols are "+strings.Join(bound, ", "))
+		message := "there is no client for the protocol " + diag.Cut(d.API.Protocol)
+		if d.API.Protocol == "" {
+			message = "the service has no protocol"
+		}
+		b.refuse(d.Resource.At, message, "the protocols are "+strings.Join(bound, ", "))
 	}
 	switch d.API.Protocol {
 	case "awsQuery":

@@ -245,7 +245,7 @@ map Tags { key: String, value: String }
 
 // TestAttributes: what is an attribute in XML is refused by name.
 func TestAttributes(t *testing.T) {
-	a := readModel(t, strings.Replace(strings.Replace(groups, "structure Rule {", "structure Rule { @xmlAttribute Kind: String,", 1), "Hint: String", "Hint: String", 1))
+	a := readModel(t, strings.Replace(groups, "structure Rule {", "structure Rule { @xmlAttribute Kind: String,", 1))
 	d, problems := Derive(a, a.Resource("Group"), "Acme::T::Group", &Settings{})
 	if problems.HasErrors() {
 		t.Fatal(problems.Err())
@@ -253,5 +253,64 @@ func TestAttributes(t *testing.T) {
 	_, problems = d.Bind()
 	if !problems.HasErrors() || !strings.Contains(fmt.Sprint(problems.Err()), "Kind is an attribute in XML, which clients cannot send") {
 		t.Error(problems)
+	}
+}
+
+// derived is the type of a resource of groups, after the replacements.
+func derived(t *testing.T, resource, settings string, replacements ...string) *Derived {
+	t.Helper()
+	a := readModel(t, strings.NewReplacer(replacements...).Replace(groups))
+	s, problems := ParseSettings("s.yaml", []byte(settings))
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	d, problems := Derive(a, a.Resource(resource), "Acme::Test::"+resource, s)
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	return d
+}
+
+// TestNoProtocol: the message does not end in an empty name.
+func TestNoProtocol(t *testing.T) {
+	_, problems := derived(t, "Group", "", "@awsQuery\n", "", "@sigv4(name: \"groups\")\n", "").Bind()
+	if !problems.HasErrors() || !strings.Contains(problems.Err().Error(), "the service has no protocol") {
+		t.Error(problems)
+	}
+}
+
+// TestVersionsOfOtherThings: a version is the revision only of the resource.
+func TestVersionsOfOtherThings(t *testing.T) {
+	d := derived(t, "Group", "", "Version: String", "Version: String, EngineVersion: String")
+	for _, p := range d.Properties {
+		if p.Revision != (p.Name == "Version") {
+			t.Errorf("%s is a revision: %v", p.Name, p.Revision)
+		}
+	}
+}
+
+// TestReadThatEndsInS: the settings name an operation that returns one resource, which has a list.
+func TestReadThatEndsInS(t *testing.T) {
+	const status = "operation GetGroupStatus {\n input := { @required GroupName: String }\n output := { GroupName: String, Path: String, Rules: ReadRules }\n}\n"
+	for read, among := range map[string]string{"GetGroupStatus": "", "DescribeGroups": "Groups"} {
+		d := derived(t, "Group", "operations: {read: "+read+"}", "DescribeGroups,", "DescribeGroups, GetGroupStatus,", "operation DeleteGroup ", status+"operation DeleteGroup ")
+		if d.Resource.Among != among {
+			t.Errorf("%s returns several in %q", read, d.Resource.Among)
+		}
+	}
+}
+
+// TestManyLackingMembers: structures that contain themselves in many ways are compared in little time.
+func TestManyLackingMembers(t *testing.T) {
+	var create, read strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&create, "M%d: Tree ", i)
+		fmt.Fprintf(&read, "M%d: ReadTree ", i)
+	}
+	d := derived(t, "Group", "", "Path: String, Secret", "Path: String, Tree: Tree, Secret",
+		"    GroupArn: String\n    Path: String\n", "    GroupArn: String\n    Path: String\n    Tree: ReadTree\n",
+		"structure OwnerData ", "structure Tree { Leaf: String "+create.String()+"}\nstructure ReadTree { "+read.String()+"}\nstructure OwnerData ")
+	if out := string(d.JSON()); !strings.Contains(strings.Join(strings.Fields(out), ""), `"/properties/Tree"`) {
+		t.Error("the tree is not write-only as a whole")
 	}
 }

@@ -154,7 +154,7 @@ func (d *deriver) applyOperations() {
 			d.Resource.Create = first
 		case "read":
 			d.Resource.Read, d.Resource.Among = first, ""
-			if first != nil && d.Resource.Delete != nil && d.API.Format == "smithy" && strings.HasSuffix(first.Name, "s") {
+			if first != nil && d.Resource.Delete != nil && d.API.Format == "smithy" && slices.ContainsFunc(plurals(d.Resource.Name), func(name string) bool { return strings.HasSuffix(first.Name, name) }) {
 				if among, ids := selects(first, d.Resource.Delete); among != "" {
 					d.Resource.Among, d.Resource.Identifiers = among, ids
 				}
@@ -519,7 +519,7 @@ func (d *deriver) decide(p *Property) {
 		} else {
 			d.note(p.Name, "createOnly", "it is in %s but in no update", d.Resource.Create.Name)
 		}
-	case create == nil && read != nil && revision(p):
+	case create == nil && read != nil && d.Resource.IsRevision(p.Uses[0].Member):
 		p.ReadOnly, p.Revision = true, true
 		d.note(p.Name, "readOnly", "the service changes it; %s sends the one that was read", p.Uses[0].Operation.Name)
 	case create == nil:
@@ -543,14 +543,6 @@ func (d *deriver) decide(p *Property) {
 	if set != nil && !p.Required && !p.WriteOnly && read != nil && set.Default == nil {
 		d.note(p.Name, "optional", "the service may set a default, because responses have it")
 	}
-}
-
-// revision reports whether a property tells states of a resource apart, by its name.
-func revision(p *Property) bool {
-	name := norm(p.Uses[0].Member.Name)
-	return slices.ContainsFunc([]string{"etag", "version", "revision", "revisionid", "versionnumber", "locktoken", "updatetoken", "changetoken"}, func(ending string) bool {
-		return strings.HasSuffix(name, ending)
-	})
 }
 
 func (d *deriver) decideWriteOnly(p *Property, read, set *Member, tagged bool) {

@@ -60,7 +60,7 @@ func (d *deriver) buildSchema() {
 			if from == nil || to == nil || p.ReadOnly || p.Tags || p.WriteOnly && list == "writeOnlyProperties" || p.CreateOnly && list == "createOnlyProperties" {
 				return
 			}
-			for _, path := range lacking(from.Shape, to.Shape, 0) {
+			for _, path := range (comparisons{}).lacking(from.Shape, to.Shape, 0) {
 				paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
 				d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
 			}
@@ -106,14 +106,36 @@ func (p *Property) operation(action string) string {
 	return ""
 }
 
-// lacking are the paths of members that a value has in a request and not in another request or response.
-func lacking(set, read *Shape, depth int) (paths []string) {
+// A comparison is of the shape in a request and that in another request or response, at a depth of a property.
+type comparison struct {
+	set, read *Shape
+	depth     int
+}
+
+// comparisons are the results of comparisons.
+type comparisons map[comparison][]string
+
+const maxLacking = 100 // paths within a value
+
+// lacking are the paths of members that a value has in a request and not in another request or response; the path "" is the
+// whole value, if it has too many.
+func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 	if set == nil || read == nil || depth > 4 {
 		return nil
 	}
+	key := comparison{set, read, depth}
+	if known, compared := c[key]; compared {
+		return known
+	}
+	defer func() {
+		if len(paths) > maxLacking {
+			paths = []string{""}
+		}
+		c[key] = paths
+	}()
 	switch {
 	case (set.Kind == List || set.Kind == Map) && set.Kind == read.Kind:
-		for _, path := range lacking(set.Item, read.Item, depth+1) {
+		for _, path := range c.lacking(set.Item, read.Item, depth+1) {
 			paths = append(paths, "/*"+path)
 		}
 	case set.Kind == Structure && read.Kind == Structure:
@@ -124,7 +146,7 @@ func lacking(set, read *Shape, depth int) (paths []string) {
 			case other == nil || other.WriteOnly:
 				paths = append(paths, "/"+name)
 			default:
-				for _, path := range lacking(m.Shape, other.Shape, depth+1) {
+				for _, path := range c.lacking(m.Shape, other.Shape, depth+1) {
 					paths = append(paths, "/"+name+path)
 				}
 			}

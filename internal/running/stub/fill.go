@@ -73,8 +73,8 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if s.hasTags() && plain(m.Name) == "tags" && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
 		return tagsAs(m.Shape, i.Tags), m.Shape.MinLen == nil || len(i.Tags) >= *m.Shape.MinLen
 	}
-	if r.revision != "" && plain(m.Name) == r.revision {
-		return json.Number(fmt.Sprint(i.Version + 1)), true
+	if r.isRevision(m.Name) {
+		return s.revisionOf(r, i), true
 	}
 	v, ok := i.get(r.Name, m.Name)
 	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
@@ -84,6 +84,17 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 		v, ok = s.ofParent(r, m, i)
 	}
 	return v, ok && suits(m.Shape, v)
+}
+
+// revisionOf is the revision of a resource: a number, unless the description wants another text.
+func (s *Stub) revisionOf(r *resource, i *item) any {
+	number := fmt.Sprint(i.Version + 1)
+	if r.revision.Shape.Kind == api.String && !s.makers.fits(r.revision.Shape, number) {
+		w := s.wish(r, i, r.revision.Name)
+		w.seed += "/" + number
+		return s.makers.text(r.revision.Shape, w)
+	}
+	return json.Number(number)
 }
 
 // ofParent is what a member says of something that the resource is in: "serviceArn" of a listener.

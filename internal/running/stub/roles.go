@@ -40,7 +40,7 @@ type resource struct {
 	settable map[string]bool
 	secret   map[string]bool   // plain names of members that no response has
 	places   map[string]string // plain names that requests set, to the structure that has them
-	revision string            // the plain name of the member that changes with each update, which updates must repeat; "" without
+	revision *api.Member       // of read: what changes with each update, which updates must repeat; nil without
 	status   *lifecycle        // nil if it has no states
 	own      *api.Member       // of a response: the identifier; nil if there is none
 }
@@ -248,7 +248,7 @@ func (s *Stub) responses(r *resource) []*api.Shape {
 	return []*api.Shape{read, created}
 }
 
-// findRevision finds what read returns and updates take, but create does not, with the name of a revision.
+// findRevision finds the revision that read returns and updates take, but create does not.
 func (s *Stub) findRevision(r *resource) {
 	created := map[string]bool{}
 	for _, m := range s.settableOf(r, r.Create) {
@@ -256,16 +256,17 @@ func (s *Stub) findRevision(r *resource) {
 	}
 	s.eachMember(r, s.responses(r)[0], 0, func(m *api.Member) {
 		name := plain(m.Name)
-		simple := m.Shape.Kind == api.String || m.Shape.Kind == api.Integer
-		if simple && r.settable[name] && !created[name] && slices.ContainsFunc(revisions, func(ending string) bool { return strings.HasSuffix(name, ending) }) {
-			r.revision = name
+		if r.settable[name] && !created[name] && r.IsRevision(m) {
+			r.revision = m
 			delete(r.settable, name)
 		}
 	})
 }
 
-// revisions are endings of the names of members that tell the states of a resource apart.
-var revisions = []string{"version", "revision", "revisionid", "etag", "token"}
+// isRevision reports whether a member of that name is the revision.
+func (r *resource) isRevision(name string) bool {
+	return r.revision != nil && plain(name) == plain(r.revision.Name)
+}
 
 // findPlaces finds what requests set by its name and read returns inside of a structure.
 func (s *Stub) findPlaces(r *resource) {

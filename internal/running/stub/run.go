@@ -129,7 +129,7 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 			name = base
 			out[name] = v
 		}
-		if r.secret[plain(name)] || r.revision != "" && plain(name) == r.revision {
+		if r.secret[plain(name)] || r.isRevision(name) {
 			delete(out, name)
 		}
 	}
@@ -343,6 +343,23 @@ func (s *Stub) setDefaults(c *call, r *resource, i *item) {
 	}
 }
 
+// stale refuses a change of a resource that has changed since the caller read it.
+func (s *Stub) stale(c *call, i *item) *fault {
+	r := c.role.resource
+	for _, m := range c.op.Members() {
+		sent, set := c.get(m.Name)
+		text := textOf(sent)
+		switch {
+		case !set:
+		case m.In == api.InHeader && plain(m.Name) == "ifmatch" && text != "*" && text != i.etag():
+			return faultf(conflict, "If-Match is not the ETag of %s %s", r.Name, cut(i.Key[len(i.Key)-1]))
+		case r.isRevision(m.Name) && text != textOf(s.revisionOf(r, i)):
+			return faultf(conflict, "%s is not that of %s %s", m.Name, r.Name, cut(i.Key[len(i.Key)-1]))
+		}
+	}
+	return nil
+}
+
 // onItem does something with a resource that must exist.
 func (s *Stub) onItem(c *call) (*reply, *fault) {
 	r := c.role.resource
@@ -373,20 +390,15 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 		}
 		return nil, faultf(missing, "%s %s does not exist", r.Name, cut(own))
 	}
-	if want, set := c.get("IfMatch"); set && c.op.Param(api.InHeader, "IfMatch") != nil && textOf(want) != i.etag() {
-		return nil, faultf(conflict, "If-Match is not the ETag of %s %s", r.Name, cut(own))
-	}
-	for _, m := range c.op.Members() {
-		if want, set := c.get(m.Name); set && r.revision != "" && plain(m.Name) == r.revision && textOf(want) != fmt.Sprint(i.Version+1) {
-			return nil, faultf(conflict, "%s is not that of %s %s", m.Name, r.Name, cut(own))
-		}
-	}
-	switch {
-	case reading:
+	if reading {
 		out := s.answer(c, i, 0)
 		s.advance(i)
 		return out, s.save()
-	case c.role.action == remove:
+	}
+	if problem := s.stale(c, i); problem != nil {
+		return nil, problem
+	}
+	if c.role.action == remove {
 		out := s.remove(c, i)
 		return out, s.save()
 	}

@@ -335,3 +335,95 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 }
+
+// TestRevisions: changes with an old revision are refused, and revisions have the form that the model wants.
+func TestRevisions(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Nodes { version: "1", operations: [CreateNode, GetNode, UpdateNode, DeleteNode] }
+@http(method: "POST", uri: "/nodes", code: 201)
+operation CreateNode { input := { @required @httpPayload Config: NodeData }, output := { Name: String } }
+@http(method: "GET", uri: "/nodes/{Name}")
+operation GetNode { input := { @required @httpLabel Name: String }, output := { LockToken: Token, Node: NodeData } }
+@http(method: "PATCH", uri: "/nodes/{Name}")
+operation UpdateNode { input := { @required @httpLabel Name: String, @required LockToken: Token, Size: Integer } }
+@http(method: "DELETE", uri: "/nodes/{Name}", code: 204)
+operation DeleteNode { input := { @required @httpLabel Name: String, @required @httpHeader("x-lock") LockToken: Token } }
+structure NodeData { @required Name: String, Size: Integer }
+@pattern("^[0-9a-f]{8}-[0-9a-f]{4}$")
+string Token
+`)})
+	play(t, s, []step{
+		{"POST /nodes {\"Name\": \"a\", \"Size\": 1}", 201, "", ""},
+		{"GET /nodes/a", 200, `"LockToken":"<>`, ""},
+		{"PATCH /nodes/a {\"LockToken\": \"$1\", \"Size\": 2}", 200, "", ""},
+		{"PATCH /nodes/a {\"LockToken\": \"$1\", \"Size\": 3}", 409, "LockToken is not that of Node a", ""},
+		{"DELETE /nodes/a", 409, "LockToken is not that of Node a", "x-lock=00000000-0000"},
+		{"GET /nodes/a", 200, `"LockToken":"<>`, ""},
+		{"GET /nodes/a", 200, `"Size":2`, ""},
+	})
+}
+
+// TestETags: in descriptions of both formats, If-Match must be the ETag or *.
+func TestETags(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromOpenAPI(t, `openapi: 3.0.3
+info: {title: Nodes, version: "1"}
+paths:
+  /nodes:
+    post:
+      requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/Node"}}}}
+      responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Node"}}}}}
+  /nodes/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+    get:
+      responses: {"200": {description: d, headers: {ETag: {schema: {type: string}}}, content: {application/json: {schema: {$ref: "#/components/schemas/Node"}}}}}
+    put:
+      parameters: [{name: If-Match, in: header, required: true, schema: {type: string}}]
+      requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/Node"}}}}
+      responses: {"200": {description: d}}
+    delete: {parameters: [{name: If-Match, in: header, schema: {type: string}}], responses: {"204": {description: d}}}
+components: {schemas: {Node: {type: object, properties: {id: {type: string, readOnly: true}, size: {type: integer}}}}}
+`)})
+	play(t, s, []step{
+		{"POST /nodes {\"size\": 1}", 201, `"id":"<>`, ""},
+		{"GET /nodes/$1", 200, "", `ETag:"1-0"`},
+		{"PUT /nodes/$1 {\"size\": 2}", 200, "", `If-Match="1-0"`},
+		{"PUT /nodes/$1 {\"size\": 3}", 409, "If-Match is not the ETag of Node", `If-Match="1-0"`},
+		{"GET /nodes/$1", 200, `"size":2`, `ETag:"1-1"`},
+		{"DELETE /nodes/$1", 204, "", "If-Match=*"},
+	})
+}
+
+// TestListsThatRead: a list with identifiers returns these resources, and none of them is an error of the model.
+func TestListsThatRead(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, Slow: 1, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Groups { version: "1", operations: [CreateGroup, DescribeGroups, DeleteGroup] }
+@http(method: "POST", uri: "/groups", code: 201)
+operation CreateGroup { input := { @required GroupName: String, Size: Integer } }
+@http(method: "GET", uri: "/groups")
+operation DescribeGroups { input := { @httpQuery("name") GroupNames: Names }, output := { Groups: GroupList }, errors: [GroupNotFound] }
+@http(method: "DELETE", uri: "/groups/{GroupName}", code: 204)
+operation DeleteGroup { input := { @required @httpLabel GroupName: String } }
+list Names { member: String }
+list GroupList { member: Group }
+structure Group { GroupName: String, Size: Integer, Status: Status }
+enum Status { CREATING, ACTIVE, DELETING }
+@error("client")
+@httpError(404)
+structure GroupNotFound {}
+`)})
+	play(t, s, []step{
+		{`POST /groups {"GroupName": "a", "Size": 1}`, 201, "", ""},
+		{`POST /groups {"GroupName": "b", "Size": 2}`, 201, "", ""},
+		{"GET /groups?name=b", 200, `={"Groups":[{"GroupName":"b","Size":2,"Status":"CREATING"}]}`, ""},
+		{"GET /groups", 200, `={"Groups":[{"GroupName":"a","Size":1,"Status":"CREATING"},{"GroupName":"b","Size":2,"Status":"ACTIVE"}]}`, ""},
+		{"GET /groups?name=a&name=b", 200, `{"GroupName":"a","Size":1`, ""},
+		{"GET /groups?name=c", 404, "Group c does not exist", ""},
+		{"DELETE /groups/b", 204, "", ""},
+	})
+}
