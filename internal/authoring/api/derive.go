@@ -184,7 +184,7 @@ func (d *deriver) collect() {
 	read := d.members(returned, r.Read, "read", " response")
 	d.beside(read)
 	for _, m := range read {
-		if p := d.find(m.Name); p != nil && !p.Tags && (!alike(p.Uses[0].Member.Shape, m.Shape) || d.API.Format == "smithy" && numeric(p.Uses[0].Member.Shape) != numeric(m.Shape) && m.Shape.Kind != Any) {
+		if p := d.find(m.Name); p != nil && !p.Tags && d.reshapes(p.Uses[0].Member.Shape, m.Shape) {
 			d.reshaped[p] = true
 			continue
 		}
@@ -292,7 +292,11 @@ func alike(a, b *Shape) bool {
 	return a.Kind != List && a.Kind != Map || a.Item == nil || b.Item == nil || kind(a.Item) == kind(b.Item) || a.Item.Kind == Any || b.Item.Kind == Any
 }
 
-func numeric(s *Shape) bool { return s.Kind == Integer || s.Kind == Number }
+// reshapes reports whether a response has a value in another form than requests. In Smithy models, a number is not a text.
+func (d *deriver) reshapes(set, read *Shape) bool {
+	numeric := func(s *Shape) bool { return s.Kind == Integer || s.Kind == Number }
+	return !alike(set, read) || d.API.Format == "smithy" && read.Kind != Any && numeric(set) != numeric(read)
+}
 
 // beside notes the members of a request or a response: a property is not one of them by a similar
 // name if another has its very name.
@@ -385,17 +389,17 @@ func (d *deriver) addInput(action string, op *Operation) {
 		return
 	}
 	for _, m := range body {
-		renamed, isNew := strings.CutPrefix(m.Name, "New")
-		isNew = isNew && action == "update" && renamed != ""
+		old, isNew := strings.CutPrefix(m.Name, "New")
+		isNew = isNew && action == "update" && old != ""
+		renewed := d.exact(old)
 		switch {
 		case m.Token:
 			d.ignore(m.Name, "it makes calls idempotent")
-		case isNew && d.isIdentifier(renamed):
+		case isNew && d.isIdentifier(old):
 			d.ignore(m.Name, fmt.Sprintf("%s would rename the resource", op.Name))
-		case isNew && d.exact(renamed) != nil && alike(d.exact(renamed).Uses[0].Member.Shape, m.Shape):
-			p := d.exact(renamed)
-			p.Uses = append(p.Uses, Use{action, op, m})
-			d.note(p.Name, "updatable", "%s takes it as %s", op.Name, m.Name)
+		case isNew && renewed != nil && alike(renewed.Uses[0].Member.Shape, m.Shape):
+			renewed.Uses = append(renewed.Uses, Use{action, op, m})
+			d.note(renewed.Name, "updatable", "%s takes it as %s", op.Name, m.Name)
 		case d.isIdentifier(m.Name) && action != "create", d.pages(op, m):
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
