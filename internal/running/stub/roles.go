@@ -38,6 +38,7 @@ type resource struct {
 	ids      []string  // the identifiers of what it is in, then its own
 	parent   *resource // nil if it is in nothing that the description has
 	settable map[string]bool
+	inner    map[string]bool   // plain names of settable members that are structures
 	secret   map[string]bool   // plain names of members that no response has
 	places   map[string]string // plain names that requests set, to the structure that has them
 	revision *api.Member       // of read: what changes with each update, which updates must repeat; nil without
@@ -213,7 +214,7 @@ func (s *Stub) guessBound(op *api.Operation) role {
 
 // study finds what requests set, what responses never have, the states and the identifier.
 func (s *Stub) study(r *resource) {
-	r.settable, r.secret = map[string]bool{}, map[string]bool{}
+	r.settable, r.inner, r.secret = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for op, role := range s.roles {
 		if role.resource != r || role.action != create && role.action != update && role.action != part {
 			continue
@@ -223,6 +224,7 @@ func (s *Stub) study(r *resource) {
 				continue
 			}
 			r.settable[plain(m.Name)] = true
+			r.inner[plain(m.Name)] = r.inner[plain(m.Name)] || m.Shape.Kind == api.Structure || m.Shape.Kind == api.Union
 			if m.WriteOnly || m.Shape.Format == "password" {
 				r.secret[plain(m.Name)] = true
 			}
@@ -346,7 +348,7 @@ func (s *Stub) isEnvelope(r *resource, shape *api.Shape, m *api.Member) bool {
 	if body := r.Create.Body; r.Create.BodyMember != "" && m.Shape.Name == body.Name {
 		return true // all that create takes
 	}
-	if r.settable[plain(m.Name)] {
+	if r.inner[plain(m.Name)] {
 		return false
 	}
 	if envelope(r.Name, m.Name) {
@@ -389,7 +391,11 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 			return m
 		}
 	}
-	for _, name := range generic {
+	names := generic
+	if plain(last) == plain(r.Name) { // a domain is called by its name
+		names = append([]string{"name"}, generic...)
+	}
+	for _, name := range names {
 		for _, m := range members {
 			if slices.Contains(variants(r.Name, m.Name), name) {
 				return m

@@ -427,3 +427,26 @@ structure GroupNotFound {}
 		{"DELETE /groups/b", 204, "", ""},
 	})
 }
+
+// TestEnvelopeWithTheNameOfTheIdentifier: the member of a response with the whole resource may be called as the identifier in requests.
+func TestEnvelopeWithTheNameOfTheIdentifier(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.auth#sigv4
+use aws.protocols#restJson1
+@restJson1
+@sigv4(name: "domains")
+service Domains { version: "1", operations: [CreateDomain, GetDomain, DeleteDomain] }
+@http(method: "POST", uri: "/domain", code: 201)
+operation CreateDomain { input := { @required @httpQuery("domain") domain: String, size: Integer }, output := { domain: DomainData } }
+@http(method: "GET", uri: "/domain")
+operation GetDomain { input := { @required @httpQuery("domain") domain: String }, output := { domain: DomainData } }
+@http(method: "DELETE", uri: "/domain", code: 204)
+operation DeleteDomain { input := { @required @httpQuery("domain") domain: String } }
+structure DomainData { name: String, arn: String, size: Integer }
+`)})
+	play(t, s, []step{
+		{`POST /domain?domain=a {"size": 2}`, 201, "", ""},
+		{"GET /domain?domain=a", 200, `={"domain":{"arn":"arn:aws:domains:us-east-1:123456789012:domain/a","name":"a","size":2}}`, ""},
+	})
+}
