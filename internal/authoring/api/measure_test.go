@@ -90,7 +90,7 @@ func TestShapesAgainstTraits(t *testing.T) {
 	t.Logf("%d types, %d without a schema", types, invalid)
 	// Write-only properties differ on purpose: the converter marks what a response has in another structure.
 	floors := map[string][2]float64{ // precision, recall
-		"properties": {.93, .97}, "identifier": {.88, .91}, "readOnly": {.91, .89}, "createOnly": {.77, .80}, "writeOnly": {.95, 0},
+		"properties": {.93, .97}, "identifier": {.88, .91}, "readOnly": {.91, .89}, "createOnly": {.77, .85}, "writeOnly": {.95, 0},
 	}
 	if types < 70 || invalid > 0 {
 		t.Errorf("%d types were compared and %d have no schema, expected at least 70 and 0", types, invalid)
