@@ -105,19 +105,22 @@ def create_handler(
     if event.status != OperationStatus.SUCCESS:
         return event
     live = properties(event.resourceModel)
+    try:
 {{- if .API.Later}}
-    # Updates set what create does not.
-    names = [entry["property"] for entry in API["create"].get("send", [])]
-    before = {name: desired[name] for name in names if name in desired}
-    done = callback_context.get("updates", 0)
-    for number, operation in enumerate(API["update"][done:], done + 1):
-        if client.update(operation, desired, before, live):
-            return in_progress(desired, {**callback_context, "updates": number})
+        # Updates set what create does not.
+        names = [entry["property"] for entry in API["create"].get("send", [])]
+        before = {name: desired[name] for name in names if name in desired}
+        done = callback_context.get("updates", 0)
+        for number, operation in enumerate(API["update"][done:], done + 1):
+            if client.update(operation, desired, before, live):
+                return in_progress(desired, {**callback_context, "updates": number})
 {{- end}}
 {{- if .API.TagLater}}
-    client.retag(live, with_stack_tags(desired, request))
-    event.resourceModel = model(client.read(desired))
+        client.retag(live, with_stack_tags(desired, request))
+        event.resourceModel = model(client.read(desired))
 {{- end}}
+    except TRANSIENT as problem:
+        return again(desired, callback_context, problem)
     return event
 {{- else}}
     return settle(client, desired, callback_context)
