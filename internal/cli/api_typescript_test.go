@@ -81,5 +81,8 @@ func TestTypeScriptAPI(t *testing.T) {
 				t.Errorf("%s: lost responses:\n%.6000s", c.name, out)
 			}
 		}
+		if c.name == "Group" { // whose create is finished by updates, any of which can fail for a moment
+			run(append(test, "--faults", "--", "-k", "contract_create_cut or contract_create_throttled")...)
+		}
 	}
 }

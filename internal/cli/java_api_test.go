@@ -60,6 +60,9 @@ func TestJavaCallsAPI(t *testing.T) {
 					t.Error(out)
 				}
 			}
+			if name == "Group" { // whose create is finished by updates, any of which can fail for a moment
+				run("test", "--stub", "--faults", "--time-scale", "1e6", "--", "-k", "contract_create_cut or contract_create_throttled")
+			}
 		})
 	}
 }

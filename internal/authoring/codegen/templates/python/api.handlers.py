@@ -29,7 +29,7 @@ from .wire import API, Values{{if and .API.HasUpdate .API.CreateOnly}}, dig{{end
 
 TYPE_NAME = "{{.TypeName}}"
 SECONDS = {{.API.Delay}}  # between two reads of a resource that changes
-TRIES = 30  # of a read that fails: reads may lag behind
+TRIES = 30  # of calls that fail: reads may lag behind
 TRANSIENT = (
     exceptions.NetworkFailure,
     exceptions.ServiceInternalError,
@@ -76,6 +76,8 @@ def create_handler(
             created = client.call(API["create"], {{if .API.TagOnCreate}}with_stack_tags(desired, request){{else}}desired{{end}})
         except (exceptions.AlreadyExists, exceptions.ResourceConflict):
             created = {}  # by an earlier delivery
+        except TRANSIENT as problem:
+            return again(desired, callback_context, problem)
 {{- else if eq .API.Find "list"}}
         # The service chooses the identifier. After a lost response, a new resource with
         # the same {{.API.Unique}} is the one that was made.
@@ -281,10 +283,10 @@ def ready(live: Values) -> bool:
 def again(
     desired: Values, context: MutableMapping[str, Any], problem: Exception
 ) -> ProgressEvent:
-    """Waits after a read that failed, a limited number of times."""
+    """Waits after a call that failed, a limited number of times."""
     tries = context.get("tries", 0) + 1
     if tries > TRIES:
-        raise exceptions.NotStabilized(f"cannot be read: {problem}") from None
+        raise exceptions.NotStabilized(f"after {TRIES} attempts: {problem}") from None
     return in_progress(desired, {**context, "tries": tries})
 
 

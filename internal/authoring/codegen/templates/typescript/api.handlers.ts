@@ -55,44 +55,15 @@ class Resource extends BaseResource<ResourceModel> {
         configuration: TypeConfigurationModel
     ): Promise<Progress> {
         const client = connect(session, request, configuration);
-        const desired = { ...valuesOf(request.desiredResourceState), ...context.identifier };
-{{- if eq $api.Find "identifier"}}
-        if (!context.checked) {
-            if (await found(this.get(client, desired))) {
-                throw new exceptions.AlreadyExists(this.typeName, nameOf(desired));
+        try {
+            return await this.creating(client, request, context);
+        } catch (error) {
+            // A first call that is repeated as a whole can make a second resource.
+            if (Object.keys(context).length === 0 || !hasCode(error, ...TRANSIENT)) {
+                throw error;
             }
-            return inProgress(desired, { checked: true });
+            return this.later({ ...valuesOf(request.desiredResourceState), ...context.identifier }, context, error);
         }
-{{- end}}
-        if (!context.identifier) {
-            return inProgress(desired, { ...context, identifier: await this.make(client, request, desired) });
-        }
-{{- if $api.TagLater}}
-        if (!context.tagged) {
-            const made = await found(this.get(client, desired));
-            if (!made) {
-                return this.later(desired, context);
-            }
-            await client.changeTags(api.tags, made, tagsOf(request));
-            return inProgress(desired, { ...context, tagged: true });
-        }
-{{- end}}
-        const live = await this.ready(client, desired);
-{{- if $api.Later}}
-        if (!live) {
-            return this.later(desired, context);
-        }
-        // What {{$api.Create}} does not set.
-        const sent = only(desired, (api.create.send ?? []).map(({ property }) => property));
-        for (let n = context.updated ?? 0; n < api.update.length; n++) {
-            if (await client.update(api.update[n], desired, sent, live)) {
-                return inProgress(desired, { ...context, updated: n + 1 });
-            }
-        }
-        return success(live{{if .Unread}}, desired{{end}});
-{{- else}}
-        return live ? success(live{{if .Unread}}, desired{{end}}) : this.later(desired, context);
-{{- end}}
     }
 
     // {{$api.Read}}
@@ -218,6 +189,48 @@ class Resource extends BaseResource<ResourceModel> {
     }
 {{- end}}
 
+    /** Takes the next step of a create. */
+    private async creating(client: Client, request: Request, context: CallbackContext): Promise<Progress> {
+        const desired = { ...valuesOf(request.desiredResourceState), ...context.identifier };
+{{- if eq $api.Find "identifier"}}
+        if (!context.checked) {
+            if (await found(this.get(client, desired))) {
+                throw new exceptions.AlreadyExists(this.typeName, nameOf(desired));
+            }
+            return inProgress(desired, { checked: true });
+        }
+{{- end}}
+        if (!context.identifier) {
+            return inProgress(desired, { ...context, identifier: await this.make(client, request, desired) });
+        }
+{{- if $api.TagLater}}
+        if (!context.tagged) {
+            const made = await found(this.get(client, desired));
+            if (!made) {
+                return this.later(desired, context);
+            }
+            await client.changeTags(api.tags, made, tagsOf(request));
+            return inProgress(desired, { ...context, tagged: true });
+        }
+{{- end}}
+        const live = await this.ready(client, desired);
+{{- if $api.Later}}
+        if (!live) {
+            return this.later(desired, context);
+        }
+        // What {{$api.Create}} does not set.
+        const sent = only(desired, (api.create.send ?? []).map(({ property }) => property));
+        for (let n = context.updated ?? 0; n < api.update.length; n++) {
+            if (await client.update(api.update[n], desired, sent, live)) {
+                return inProgress(desired, { ...context, updated: n + 1 });
+            }
+        }
+        return success(live{{if .Unread}}, desired{{end}});
+{{- else}}
+        return live ? success(live{{if .Unread}}, desired{{end}}) : this.later(desired, context);
+{{- end}}
+    }
+
     // {{$api.Create}}. Returns the identifier of the resource.
     private async make(client: Client, request: Request, desired: Values): Promise<Values> {
 {{- if $api.TagOnCreate}}
@@ -320,11 +333,11 @@ class Resource extends BaseResource<ResourceModel> {
 {{- end}}
     }
 
-    /** Reads again in another call of the handler. */
-    private later(desired: Values, context: CallbackContext): Progress {
+    /** Continues in another call of the handler, unless there were too many of them. */
+    private later(desired: Values, context: CallbackContext, error?: unknown): Progress {
         const tries = (context.tries ?? 0) + 1;
         if (tries > MAX_TRIES) {
-            throw new exceptions.NotStabilized(`${nameOf(desired)} did not settle in time`);
+            throw error ?? new exceptions.NotStabilized(`${nameOf(desired)} did not settle in time`);
         }
         return inProgress(desired, { ...context, tries }, DELAY_SECONDS);
     }
