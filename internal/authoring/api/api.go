@@ -7,6 +7,7 @@
 package api
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -41,6 +42,14 @@ func (a *API) Resource(name string) *Resource {
 		}
 	}
 	return nil
+}
+
+// Replaces reports whether an operation that creates a resource replaces one that exists, instead of refusing to.
+func (a *API) Replaces(op *Operation) bool {
+	if a.Format == "openapi" {
+		return op.Method == http.MethodPut
+	}
+	return strings.HasPrefix(op.Name, "Put")
 }
 
 // A Scheme is one way to authenticate.

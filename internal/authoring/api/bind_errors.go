@@ -42,13 +42,16 @@ func (b *binder) errors(op *Operation, action string) map[string]string {
 	out := map[string]string{}
 	exists := false // the operation has an error of its own for what exists already
 	for _, e := range op.Errors {
-		exists = exists || e.Name != "" && handlerCode(e.Name) == "AlreadyExists"
+		exists = exists || e.Name != "" && handlerCode(e.Name) == "AlreadyExists" && !strings.Contains(norm(e.Name), "tag")
+	}
+	taken := func(name string) bool { // errors of a create that mean the same otherwise
+		return strings.Contains(norm(name), "conflict") || strings.Contains(norm(name), "inuse")
 	}
 	add := func(name, code string, status int) {
 		if code == "" {
 			code = handlerStatuses[strconv.Itoa(status)]
 		}
-		if action == "create" && code == "ResourceConflict" && strings.Contains(norm(name), "conflict") && !exists {
+		if action == "create" && code == "ResourceConflict" && taken(name) && !exists {
 			code = "AlreadyExists"
 		}
 		if name != "" && code != "" {
@@ -64,7 +67,7 @@ func (b *binder) errors(op *Operation, action string) map[string]string {
 		add(e.Name, handlerCode(e.Name), e.Status)
 		add(e.Code, handlerCode(e.Name), e.Status)
 	}
-	if b.API.Format == "openapi" && action == "create" {
+	if action == "create" && (b.API.Format == "openapi" || !exists) {
 		out["409"] = "AlreadyExists"
 	}
 	for status, code := range b.settings.Errors[action] {

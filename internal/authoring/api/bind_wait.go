@@ -127,13 +127,13 @@ func (b *binder) lookUp() Find {
 		return *s
 	}
 	create := b.out.Create
-	if create.Token != nil {
-		return Find{By: "token", Reason: fmt.Sprintf("%s takes the idempotency token %s", create.Name, b.Resource.Create.Token)}
-	}
 	chosen := true
 	for _, p := range b.ownIdentifiers() {
 		m := p.in("create")
 		chosen = chosen && m != nil && m.Required && !p.ReadOnly
+	}
+	if create.Token != nil && !(chosen && b.API.Replaces(b.Resource.Create)) { // which says nothing of a resource that exists
+		return Find{By: "token", Reason: fmt.Sprintf("%s takes the idempotency token %s", create.Name, b.Resource.Create.Token)}
 	}
 	if chosen {
 		return Find{By: "identifier", Reason: "the identifier is in the request of " + create.Name}

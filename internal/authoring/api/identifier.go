@@ -104,7 +104,7 @@ func (d *deriver) identifier(i int, id string) *Property {
 		return d.parent(i, id, name)
 	}
 	// A member of that very name is best, wherever it is; then a similar one of the read.
-	similar := d.candidates(id, own)
+	similar := d.API.Candidates(d.Resource, id, own)
 	tries := [][]string{{id}, similar}
 	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
 		tries = [][]string{append([]string{id}, similar...)}
@@ -184,9 +184,10 @@ func (d *deriver) exact(name string) *Property {
 	return nil
 }
 
-// candidates are the names that the member for an identifier may have, the best first.
-func (d *deriver) candidates(id string, own bool) []string {
-	noun := d.Resource.Name
+// Candidates are the names that the member of a response for an identifier of requests may have, the best first. Own says
+// that it is that of the resource, not of something that the resource is in.
+func (a *API) Candidates(r *Resource, id string, own bool) []string {
+	noun := r.Name
 	out := []string{}
 	if rest, ok := strings.CutPrefix(norm(id), norm(noun)); ok && rest != "" {
 		out = append(out, rest)
@@ -196,7 +197,7 @@ func (d *deriver) candidates(id string, own bool) []string {
 		out = append(out, id[i:]) // the version of flowVersion
 	}
 	lower := norm(id)
-	if own && d.API.Format == "openapi" {
+	if own && a.Format == "openapi" {
 		return append(out, noun+"Id", "id", "sid", "uuid", "name")
 	}
 	for _, ending := range []string{"identifier", "id", "name", "arn"} {

@@ -63,6 +63,8 @@ type wish struct {
 	seed   string // the same seed gives the same value
 	path   string // the identifiers, as ARNs have them
 	nested string // the same with nouns, from what it is in
+
+	also []*api.Shape // that the text should fit, too
 }
 
 func (w wish) hash() [32]byte { return sha256.Sum256([]byte(w.seed)) }
@@ -104,15 +106,47 @@ func (m *makers) text(shape *api.Shape, w wish) string {
 	candidates = append(candidates, digits[:12], noun+"-"+digits[:8], uuid, digits[:17], digits[:26], digits[:32], digits,
 		strings.ToUpper(digits[:20]), strconv.Itoa(int(binary.BigEndian.Uint32(sum[:])>>1)))
 	candidates = append(candidates, w.arns(digits)...)
-	for _, candidate := range candidates {
-		if m.fits(shape, candidate) {
-			return candidate
+	fits := func(text string) bool {
+		return m.fits(shape, text) && !slices.ContainsFunc(w.also, func(other *api.Shape) bool { return !m.fits(other, text) })
+	}
+	if i := slices.IndexFunc(candidates, fits); i >= 0 {
+		return candidates[i]
+	}
+	for _, narrow := range narrowed(shape, w.also) {
+		if text, ok := m.sampled(narrow, sum); ok && fits(text) {
+			return text
 		}
+	}
+	if len(w.also) > 0 { // they may contradict each other
+		w.also = nil
+		return m.text(shape, w)
 	}
 	if text, ok := m.sampled(shape, sum); ok {
 		return text
 	}
 	return digits[:12]
+}
+
+// narrowed are shapes of texts with the limits of length of all of several shapes, and the pattern of one.
+func narrowed(shape *api.Shape, also []*api.Shape) (out []*api.Shape) {
+	all := slices.Concat([]*api.Shape{shape}, also)
+	lengths := api.Shape{Kind: api.String}
+	for _, s := range all {
+		if s.MinLen != nil && (lengths.MinLen == nil || *s.MinLen > *lengths.MinLen) {
+			lengths.MinLen = s.MinLen
+		}
+		if s.MaxLen != nil && (lengths.MaxLen == nil || *s.MaxLen < *lengths.MaxLen) {
+			lengths.MaxLen = s.MaxLen
+		}
+	}
+	for _, s := range all {
+		if s.Pattern != "" {
+			one := lengths
+			one.Pattern = s.Pattern
+			out = append(out, &one)
+		}
+	}
+	return append(out, &lengths)
 }
 
 // arns are ARNs in the usual forms.

@@ -44,6 +44,8 @@ type resource struct {
 	revision *api.Member       // of read: what changes with each update, which updates must repeat; nil without
 	status   *lifecycle        // nil if it has no states
 	own      *api.Member       // of a response: the identifier; nil if there is none
+	ownIn    []*api.Shape      // of requests: the identifier
+	arnIn    []*api.Shape      // of requests and responses: the ARN
 }
 
 // assign finds out what each operation does.
@@ -237,9 +239,10 @@ func (s *Stub) study(r *resource) {
 			}
 		})
 	}
+	r.own = s.ownIdentifier(r)
 	s.findRevision(r)
 	s.findPlaces(r)
-	r.own = s.ownIdentifier(r)
+	s.findLimits(r)
 	r.status = s.lifecycleOf(r)
 }
 
@@ -258,7 +261,7 @@ func (s *Stub) findRevision(r *resource) {
 	}
 	s.eachMember(r, s.responses(r)[0], 0, func(m *api.Member) {
 		name := plain(m.Name)
-		if r.settable[name] && !created[name] && r.IsRevision(m) {
+		if r.settable[name] && !created[name] && r.IsRevision(m) && (r.own == nil || plain(r.own.Name) != name) {
 			r.revision = m
 			delete(r.settable, name)
 		}
@@ -299,23 +302,34 @@ func (s *Stub) settableOf(r *resource, op *api.Operation) []*api.Member {
 	var out []*api.Member
 	if s.api.Format == "smithy" {
 		for _, m := range op.Params {
-			if m.In != api.InPath {
+			if r.sets(op, m) {
 				out = append(out, m)
 			}
 		}
 	}
 	if op.Body != nil {
-		inner, _ := opened(r.Name, op.Body)
+		inner, envelope := opened(r.Name, op.Body)
 		out = append(out, inner.Members...)
+		for _, m := range op.Body.Members {
+			if envelope != "" && m.Name != envelope && inner.Member(m.Name) == nil {
+				out = append(out, m)
+			}
+		}
 	}
 	return out
+}
+
+// sets reports whether a parameter says what a resource is like: in the path only what is no identifier of a resource
+// that is created.
+func (r *resource) sets(op *api.Operation, m *api.Member) bool {
+	return m.In != api.InPath || op == r.Create && !slices.ContainsFunc(r.ids, func(name string) bool { return alike(r.Name, m.Name, name) })
 }
 
 // opened is the structure inside of an envelope, such as {"order": {…}}, and the member that
 // contains it; "" without an envelope.
 func opened(noun string, shape *api.Shape) (*api.Shape, string) {
 	for _, m := range shape.Members {
-		if m.Shape.Kind == api.Structure && (len(shape.Members) == 1 || len(shape.Members) <= 3 && envelope(noun, m.Name)) {
+		if m.Shape.Kind == api.Structure && (len(shape.Members) == 1 || plain(m.Name) == plain(noun) || len(shape.Members) <= 3 && envelope(noun, m.Name)) {
 			return m.Shape, m.Name
 		}
 	}
@@ -366,41 +380,4 @@ func (s *Stub) isEnvelope(r *resource, shape *api.Shape, m *api.Member) bool {
 		}
 	}
 	return structures == 1 && len(shape.Members) <= 3 && similar > 0
-}
-
-// ownIdentifier is the member of the responses that is the last identifier of a resource.
-func (s *Stub) ownIdentifier(r *resource) *api.Member {
-	var members []*api.Member
-	for _, output := range s.responses(r) {
-		s.eachMember(r, output, 0, func(m *api.Member) { members = append(members, m) })
-	}
-	members = slices.DeleteFunc(members, func(m *api.Member) bool {
-		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer
-	})
-	if len(r.ids) == 0 {
-		return nil
-	}
-	last := r.ids[len(r.ids)-1]
-	for _, m := range members {
-		if plain(m.Name) == plain(last) {
-			return m
-		}
-	}
-	for _, m := range members {
-		if alike(r.Name, m.Name, last) {
-			return m
-		}
-	}
-	names := generic
-	if plain(last) == plain(r.Name) { // a domain is called by its name
-		names = append([]string{"name"}, generic...)
-	}
-	for _, name := range names {
-		for _, m := range members {
-			if slices.Contains(variants(r.Name, m.Name), name) {
-				return m
-			}
-		}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,62 +31,6 @@ func (s *Stub) run(c *call) (*reply, *fault) {
 	return nil, faultf(unsupported, "%s belongs to no resource of the API: the stub answers only its examples", c.op.Name)
 }
 
-// identify returns the identifiers of what a resource is in, and its own one if the call has it.
-func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
-	if len(r.ids) == 0 {
-		return nil, r.Name
-	}
-	if s.api.Format == "openapi" {
-		labels := s.labels[c.op]
-		for i := range r.ids {
-			if i < len(labels) {
-				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
-			}
-		}
-		if len(parents) == len(r.ids) {
-			own = parents[len(parents)-1]
-			parents = parents[:len(parents)-1]
-		}
-	} else {
-		for i, name := range r.ids {
-			value := s.identifierIn(c, r, name)
-			if i == len(r.ids)-1 {
-				own = value
-				break
-			}
-			if value == "" {
-				value = "default"
-			}
-			parents = append(parents, value)
-		}
-	}
-	if own == "" && r.own != nil { // in the body
-		for _, m := range s.settableOf(r, c.op) {
-			if alike(r.Name, m.Name, r.own.Name) {
-				if v, ok := c.content(r)[m.Name]; ok {
-					own = textOf(v)
-				}
-			}
-		}
-	}
-	return parents, own
-}
-
-// identifierIn is the value of an identifier in the input of a Smithy operation.
-func (s *Stub) identifierIn(c *call, r *resource, name string) string {
-	if v, ok := c.get(name); ok {
-		return textOf(v)
-	}
-	for _, m := range c.op.Members() {
-		if alike(r.Name, m.Name, name) {
-			if v, ok := c.get(m.Name); ok {
-				return textOf(v)
-			}
-		}
-	}
-	return ""
-}
-
 // content are the members of a request that say what the resource is like.
 func (c *call) content(r *resource) map[string]any {
 	out := map[string]any{}
@@ -94,12 +39,13 @@ func (c *call) content(r *resource) map[string]any {
 	}
 	_, envelope := opened(r.Name, c.op.Body)
 	body, _ := c.body.(map[string]any)
-	if envelope != "" {
-		body, _ = body[envelope].(map[string]any)
-	}
 	for name, v := range body {
-		out[name] = v
+		if name != envelope {
+			out[name] = v
+		}
 	}
+	inner, _ := body[envelope].(map[string]any)
+	maps.Copy(out, inner)
 	return out
 }
 
@@ -108,7 +54,7 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 	out := c.content(r)
 	if s.api.Format == "smithy" {
 		for _, m := range c.op.Params {
-			if v, ok := c.params[m.In][m.Name]; ok && m.In != api.InPath {
+			if v, ok := c.params[m.In][m.Name]; ok && r.sets(c.op, m) {
 				out[m.Name] = v
 			}
 		}
@@ -181,7 +127,7 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 	if own == "" {
 		own = s.newID(r, parents, written)
 	} else if found := s.lookup(r, slices.Concat(parents, []string{own})); found != nil {
-		if c.op.Method == http.MethodPut || strings.HasPrefix(c.op.Name, "Put") && s.api.Format == "smithy" {
+		if s.api.Replaces(c.op) {
 			s.change(c, found)
 			return s.answer(c, found, http.StatusOK), s.save()
 		}
@@ -236,74 +182,6 @@ func (s *Stub) checkParents(r *resource, parents []string) *fault {
 		}
 	}
 	return nil
-}
-
-// newID makes an identifier, or takes that of an example.
-func (s *Stub) newID(r *resource, parents []string, example *reply) string {
-	taken := func(id string) bool { return id == "" || s.lookup(r, slices.Concat(parents, []string{id})) != nil }
-	if r.own == nil {
-		return fmt.Sprintf("%s-%d", strings.ToLower(r.Name), s.state.Serial+1)
-	}
-	id := s.exampleID(r, r.Create, example)
-	for try := 0; taken(id) && try < 1000; try++ {
-		if r.own.Shape.Kind == api.Integer {
-			id = fmt.Sprint(1001 + s.state.Serial + try)
-			continue
-		}
-		id = s.makers.text(r.own.Shape, wish{name: r.own.Name, noun: r.Name, arn: s.prefix(), seed: fmt.Sprintf("%d/%s/%d/%d", s.config.Seed, r.Name, s.state.Serial, try)})
-	}
-	return id
-}
-
-// exampleID is the identifier in the response of an example; "" if it has none.
-func (s *Stub) exampleID(r *resource, op *api.Operation, example *reply) (id string) {
-	if example != nil && r.own != nil {
-		s.eachValue(r, op.Output, example.output, func(name string, v any) {
-			if plain(name) == plain(r.own.Name) {
-				id = textOf(v)
-			}
-		})
-	}
-	return id
-}
-
-// isOwn reports whether the response of an example is about a resource.
-func (s *Stub) isOwn(r *resource, op *api.Operation, example *reply, own string) bool {
-	id := s.exampleID(r, op, example)
-	return id == "" || id == own
-}
-
-// prefix is the namespace of ARNs; "" if the service has none.
-func (s *Stub) prefix() string {
-	if s.api.Format == "smithy" && s.api.Prefix == "" {
-		return "stub"
-	}
-	return s.api.Prefix
-}
-
-// setIdentifiers stores the identifiers as members, as responses have them. What a request has
-// instead of them does not count.
-func (s *Stub) setIdentifiers(r *resource, i *item) {
-	for n, name := range r.ids {
-		if n < len(r.ids)-1 {
-			i.made(i.set(r.Name, name, i.Key[n]))
-		}
-	}
-	own := i.Key[len(i.Key)-1]
-	if r.own == nil {
-		return
-	}
-	var v any = own
-	if r.own.Shape.Kind == api.Integer {
-		v = json.Number(own)
-	}
-	i.made(i.set(r.Name, r.own.Name, v))
-	if s.prefix() != "" {
-		i.ARN = own
-		if !strings.HasPrefix(own, "arn:") {
-			i.ARN = wish{noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/")}.arns("0000000000000000")[0]
-		}
-	}
 }
 
 // setProp stores a member of a request. Tags are kept apart if the service has operations for
