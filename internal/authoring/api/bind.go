@@ -153,7 +153,7 @@ func (b *binder) call(op *Operation, action string) *Call {
 
 func (b *binder) token(op *Operation) *Member {
 	for _, m := range op.Members() {
-		if m.Token && m.Name == op.Token {
+		if m.Token && m.Name == op.Token && (op == b.Resource.Create || b.params[norm(m.Name)] == nil) {
 			return m
 		}
 	}
@@ -255,7 +255,7 @@ func (b *binder) sendHost(out *Call, op *Operation) {
 // identified is the property of a member of a request that says which resource is meant, or nil.
 // In create it can only be one in a path.
 func (b *binder) identified(op *Operation, m *Member, action string) *Property {
-	if m.Token || action == "create" && m.In != InPath {
+	if m.Token && b.params[norm(m.Name)] == nil || action == "create" && (m.Token || m.In != InPath) {
 		return nil
 	}
 	if b.API.Format == "openapi" {
@@ -290,6 +290,9 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 		if p := b.exact(m.Name); p != nil && p.Identifier {
 			return p
 		}
+	}
+	if action != "create" && b.exact(m.Name) == nil && b.onlyIdentifier(op, m) {
+		return b.params[norm(b.Resource.Identifiers[0])]
 	}
 	return nil
 }

@@ -177,6 +177,7 @@ func (d *deriver) tagged() bool { return d.Resource.Tags != nil }
 func (d *deriver) collect() {
 	r := d.Resource
 	d.addInput("create", r.Create)
+	d.leaveOutParts()
 	for _, op := range r.Update {
 		d.addInput("update", op)
 	}
@@ -373,6 +374,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
 		case m.Token || d.pages(op, m) || norm(m.Name) == "ifmatch" && action != "create":
+		case action == "update" && m.In == InQuery && d.Resource.Read.Param(InQuery, m.Name) != nil: // it only says which resource is meant
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
 		case d.API.Format == "openapi":
@@ -401,6 +403,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 			renewed.Uses = append(renewed.Uses, Use{action, op, m})
 			d.note(renewed.Name, "updatable", "%s takes it as %s", op.Name, m.Name)
 		case d.isIdentifier(m.Name) && action != "create", d.pages(op, m):
+		case action == "update" && d.exact(m.Name) == nil && d.onlyIdentifier(op, m):
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
 		case m.ReadOnly:
@@ -425,6 +428,21 @@ func (d *deriver) ignore(name, reason string) {
 	}
 }
 
+// leaveOutParts leaves out updates whose path names something that is in the resource, or otherwise belongs to it.
+func (d *deriver) leaveOutParts() {
+	r := d.Resource
+	if _, set := d.settings.Operations["update"]; set || d.API.Format != "smithy" {
+		return
+	}
+	r.Update = slices.DeleteFunc(slices.Clone(r.Update), func(op *Operation) bool {
+		labels := slices.DeleteFunc(slices.Clone(op.Params), func(m *Member) bool { return m.In != InPath })
+		return len(labels) > len(r.Identifiers) && slices.ContainsFunc(labels, func(m *Member) bool {
+			own := slices.ContainsFunc(r.Identifiers, func(id string) bool { return same(r.Name, m.Name, id) })
+			return !own && d.exact(m.Name) == nil && !slices.ContainsFunc(r.Read.Params, func(other *Member) bool { return other.Name == m.Name })
+		})
+	})
+}
+
 // find returns the property of that name, with or without the noun, or nil.
 func (d *deriver) find(name string) *Property {
 	if p := d.exact(name); p != nil {
@@ -447,7 +465,7 @@ func (d *deriver) add(action string, op *Operation, m *Member) *Property {
 	}
 	tags := norm(m.Name) == "tags" && d.tagged()
 	switch {
-	case m.NotProperty && !tags && (action == "create" || d.exact(m.Name) == nil): // create may take what read and update mark so
+	case m.NotProperty && !tags && !(action == "create" && m.Required) && (action == "create" || d.exact(m.Name) == nil): // create may take what read and update mark so
 		d.ignore(m.Name, "the model marks it as not a property")
 		return nil
 	case m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed:

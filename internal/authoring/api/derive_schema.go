@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -266,6 +267,9 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
 		shape = &Shape{Kind: String, Pattern: "^(0|[1-9][0-9]{0,14})$"}
 	}
+	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && len(shape.Enum) == 0 && taken != nil {
+		shape = taken
+	}
 	if m.Sensitive || shape.Sensitive {
 		b.lose(p.Name, "sensitive", "a schema does not mark secrets: handlers keep it out of logs and messages")
 	}
@@ -283,6 +287,16 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		b.relate(out, p, m)
 	}
 	return out
+}
+
+// takenAs is the shape in which the read takes an identifier, if it says more than responses do; nil otherwise.
+func (d *deriver) takenAs(p *Property) *Shape {
+	for _, m := range d.Resource.Read.Members() {
+		if d.params[norm(m.Name)] == p && m.Shape.Kind == String && m.Shape.Pattern != "" {
+			return m.Shape
+		}
+	}
+	return nil
 }
 
 // setDefault adds a default that fits the type.
@@ -379,6 +393,15 @@ func lengths(out *document.Value, s *Shape, least, most string) {
 	}
 }
 
+// encoded is the length of a number of bytes in Base64.
+func encoded(bytes *int) *int {
+	if bytes == nil || *bytes > math.MaxInt32 {
+		return nil
+	}
+	n := (*bytes + 2) / 3 * 4
+	return &n
+}
+
 func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 	out := obj("type", document.NewString("string"))
 	switch s.Kind {
@@ -386,6 +409,7 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 		out.Set("format", document.NewString("date-time"))
 		return out
 	case Blob:
+		lengths(out, &Shape{MinLen: encoded(s.MinLen), MaxLen: encoded(s.MaxLen)}, "minLength", "maxLength")
 		out.Set("pattern", document.NewString("^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"))
 		return out
 	}

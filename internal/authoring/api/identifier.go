@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,6 +110,7 @@ func (d *deriver) identifier(i int, id string) *Property {
 	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
 		tries = [][]string{append([]string{id}, similar...)}
 	}
+	var unknown *Property
 	for _, names := range tries {
 		for _, find := range []func(string) *Property{d.exact, d.ofCreate} {
 			for _, name := range names {
@@ -116,20 +118,27 @@ func (d *deriver) identifier(i int, id string) *Property {
 				if p == nil || !simple(p) {
 					continue
 				}
-				if norm(name) == norm(id) {
-					d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
-				} else {
-					d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+				if last && d.API.Format == "smithy" && p.in("create") == nil && p.in("created") == nil { // create must say which one it made
+					unknown = cmp.Or(unknown, p)
+					continue
 				}
 				return d.asIdentifier(p, id, last)
 			}
 		}
+	}
+	if unknown != nil {
+		return d.asIdentifier(unknown, id, last)
 	}
 	d.fail("api/identifier", d.Resource.At, fmt.Sprintf("%s needs %q, but no response has it", d.Resource.Read.Name, id), "name the property in the settings: identifier: [Id]")
 	return nil
 }
 
 func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
+	if d.exact(id) == p {
+		d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
+	} else {
+		d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+	}
 	if !slices.Contains(d.Properties, p) {
 		d.Properties = append(d.Properties, p)
 	}
@@ -217,6 +226,17 @@ func (a *API) Candidates(r *Resource, id string, own bool) []string {
 		return append(out, "name", noun+"Name")
 	}
 	return append(out, noun+"Id", "id", noun+"Identifier", "identifier", noun+"Arn", "arn")
+}
+
+// onlyIdentifier reports whether a member of a request is its only required one, has one of the names that the identifier of the
+// resource may have, and is therefore it.
+func (d *deriver) onlyIdentifier(op *Operation, m *Member) bool {
+	ids := d.Resource.Identifiers
+	if d.API.Format != "smithy" || len(ids) != 1 || !m.Required || m.Shape.Kind != String {
+		return false
+	}
+	others := slices.ContainsFunc(op.Members(), func(other *Member) bool { return other.Required && other.Name != m.Name })
+	return !others && slices.ContainsFunc(d.API.Candidates(d.Resource, ids[0], true), func(name string) bool { return norm(name) == norm(m.Name) })
 }
 
 // parent is the property for the identifier of a resource above: a parameter of the path, which is

@@ -140,6 +140,16 @@ func (s *Stub) identifierIn(c *call, r *resource, name string) string {
 			}
 		}
 	}
+	if c.op != r.Create && c.role.resource == r && len(r.ids) == 1 {
+		for _, candidate := range s.api.Candidates(r.Resource, name, true) {
+			for _, m := range c.op.Members() {
+				if m.Required && plain(m.Name) == plain(candidate) && m.Shape.Kind == api.String {
+					v, _ := c.get(m.Name)
+					return textOf(v)
+				}
+			}
+		}
+	}
 	return ""
 }
 

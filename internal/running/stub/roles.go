@@ -218,11 +218,11 @@ func (s *Stub) guessBound(op *api.Operation) role {
 func (s *Stub) study(r *resource) {
 	r.settable, r.inner, r.secret = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for op, role := range s.roles {
-		if role.resource != r || role.action != create && role.action != update && role.action != part {
+		if role.resource != r || role.action != create && role.action != update {
 			continue
 		}
 		for _, m := range s.settableOf(r, op) {
-			if m.ReadOnly || m.Token || role.action == part && plain(m.Name) == plain(r.Name) { // a part that refers to the resource
+			if m.ReadOnly || m.Token || m.NotProperty && !m.Required {
 				continue
 			}
 			r.settable[plain(m.Name)] = true
