@@ -1,9 +1,5 @@
 package codegen
 
-import "strconv"
-
-var goQuoting = quoting{quote: strconv.Quote, begin: "{", end: "}"}
-
 // goBinding is where the binding is in a project in Go.
 func goBinding(Input) string { return "cmd/resource/api.json" }
 
@@ -14,14 +10,14 @@ func (p *project) goAPI(in Input, f *frame) error {
 		return err
 	}
 	f.API = b.frame(in.Schema, goQuoting)
-	p.add(File{Path: goBinding(in), Data: in.Binding, Mode: Generated})
-	p.fill(*f, row{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed}, row{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
+	p.put(File{Path: goBinding(in), Data: in.Binding, Mode: Generated})
+	p.fillAll(*f, row{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed}, row{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
 		row{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated}, row{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated})
 	if f.API.Tags {
-		p.fill(*f, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
+		p.fillAll(*f, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
 	}
 	if f.API.XML {
-		p.fill(*f, row{"api.xml.go.tmpl", "cmd/resource/client_xml.go", Generated})
+		p.fillAll(*f, row{"api.xml.go.tmpl", "cmd/resource/client_xml.go", Generated})
 	}
 	return nil
 }

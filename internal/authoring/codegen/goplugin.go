@@ -53,9 +53,9 @@ func goPluginProject(in Input) ([]File, error) {
 		f.Tags = "lambda.norpc,"
 	}
 	p := &project{}
-	p.add(File{Path: "cmd/resource/model.go", Data: model, Mode: Generated}, File{Path: "cmd/resource/config.go", Data: config, Mode: Generated})
-	p.fill(f, row{"plugin.main.go.tmpl", "cmd/main.go", Generated}, row{"plugin.makebuild", "makebuild", Generated})
-	return p.result()
+	p.put(File{Path: "cmd/resource/model.go", Data: model, Mode: Generated}, File{Path: "cmd/resource/config.go", Data: config, Mode: Generated})
+	p.fillAll(f, row{"plugin.main.go.tmpl", "cmd/main.go", Generated}, row{"plugin.makebuild", "makebuild", Generated})
+	return p.files, p.err
 }
 
 const pluginModule = "github.com/aws-cloudformation/cloudformation-cli-go-plugin"

@@ -60,27 +60,27 @@ func goProject(in Input) ([]File, error) {
 	}
 	folder := "cmd/" + kind + "/"
 	p := &project{}
-	p.add(File{Path: folder + "model_gen.go", Data: model, Mode: Generated}, File{Path: folder + "schema_gen.json", Data: selfContained(in.Schema), Mode: Generated})
+	p.put(File{Path: folder + "model_gen.go", Data: model, Mode: Generated}, File{Path: folder + "schema_gen.json", Data: selfContained(in.Schema), Mode: Generated})
 	if in.Binding == nil {
-		p.fill(f, row{kind + ".go.tmpl", folder + kind + ".go", Once})
+		p.fillAll(f, row{kind + ".go.tmpl", folder + kind + ".go", Once})
 	} else if err := p.goAPI(in, &f); err != nil {
 		return nil, err
 	}
-	p.fill(f, row{"gitignore", ".gitignore", Once}, row{"go.mod.tmpl", "go.mod", Once}, row{"Makefile", "Makefile", Once}, row{"template.yml", "template.yml", Once},
+	p.fillAll(f, row{"gitignore", ".gitignore", Once}, row{"go.mod.tmpl", "go.mod", Once}, row{"Makefile", "Makefile", Once}, row{"template.yml", "template.yml", Once},
 		row{"README." + kind + ".md", "README.md", Once}, row{kind + ".main.go.tmpl", "cmd/main.go", Generated}, row{"schema.go.tmpl", folder + "schema_gen.go", Generated})
 	if kind == "hook" {
 		targets, err := targetModels(in.Targets)
 		if err != nil {
 			return nil, err
 		}
-		p.add(targets...)
+		p.put(targets...)
 	} else {
-		p.add(exampleInputs(in.Schema)...)
+		p.put(exampleInputs(in.Schema)...)
 	}
 	if in.GoMod == nil || bytes.Contains(in.GoMod, []byte("./.formwork/sdk")) {
-		p.add(sdkCopy()...)
+		p.put(sdkCopy()...)
 	}
-	return p.result()
+	return p.files, p.err
 }
 
 // handlersOf lists the functions that a schema declares, in the order of the operations.

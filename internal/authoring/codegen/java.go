@@ -168,12 +168,12 @@ func javaProject(in Input) ([]File, error) {
 		p.javaTargets(in)
 	}
 	p.javaAuthored(in, f)
-	return p.result()
+	return p.files, p.err
 }
 
 // javaClass adds a generated class.
 func (p *project) javaClass(template, name string, f javaFrame) {
-	p.fill(f, row{"java/" + template + ".java", javaPath(f.Package, name), Generated})
+	p.fillAll(f, row{"java/" + template + ".java", javaPath(f.Package, name), Generated})
 }
 
 // JavaFolder is the folder with the handlers of a project in Java.
@@ -189,14 +189,14 @@ func (p *project) javaAuthored(in Input, f javaFrame) {
 	f.TestEntrypoint = class + "::testEntrypoint"
 	f.Folder = JavaFolder(in.Namespace)
 	f.Hook = in.Schema.Kind == schema.Hook
-	add := func(template, path string) { p.fill(f, row{"java/" + template + ".java", path, Once}) }
+	add := func(template, path string) { p.fillAll(f, row{"java/" + template + ".java", path, Once}) }
 	for _, file := range []string{".gitignore", "pom.xml", "lombok.config", "README.md", "template.yml"} {
 		add(strings.TrimPrefix(file, "."), file)
 	}
 	add("log4j2.xml", "src/resources/log4j2.xml")
 	add("Configuration", f.Folder+"/Configuration.java")
 	if !f.Hook {
-		p.add(exampleInputs(in.Schema)...)
+		p.put(exampleInputs(in.Schema)...)
 	}
 	if f.API != nil {
 		p.javaCalls(in, f)
@@ -254,10 +254,10 @@ func (p *project) javaTargets(in Input) {
 			class += javaUpper(part)
 		}
 		pkg := in.Namespace + ".model." + strings.Join(parts, ".")
-		p.add(javaModels(pkg, newReader(target), javaRoot{
+		p.put(javaModels(pkg, newReader(target), javaRoot{
 			schema: target, class: class, doc: "The properties of " + typeName + ".", raw: []string{"Tags"}, kind: javaTarget,
 		})...)
 		p.javaClass("TargetModel", class+"TargetModel", javaFrame{Marker: marker, Package: pkg, TypeName: typeName, Class: class})
-		p.add(File{Path: "target/loaded-target-schemas/" + javaTargetFile(typeName), Data: selfContained(target), Mode: Generated})
+		p.put(File{Path: "target/loaded-target-schemas/" + javaTargetFile(typeName), Data: selfContained(target), Mode: Generated})
 	}
 }

@@ -80,7 +80,7 @@ func javaClient(api *javaAPI) []string {
 
 // javaCalls adds the client of an API and the handlers that use it.
 func (p *project) javaCalls(in Input, f javaFrame) {
-	p.add(File{Path: javaBinding(in), Data: in.Binding, Mode: Generated})
+	p.put(File{Path: javaBinding(in), Data: in.Binding, Mode: Generated})
 	classes := append(javaClient(f.API), "CallbackContext")
 	for _, h := range f.Handlers {
 		classes = append(classes, h.Name+"Handler")
@@ -90,7 +90,7 @@ func (p *project) javaCalls(in Input, f javaFrame) {
 		if strings.HasPrefix(class, "Api") {
 			mode = Generated
 		}
-		p.fill(f, row{"java/api/" + class + ".java", f.Folder + "/" + class + ".java", mode})
+		p.fillAll(f, row{"java/api/" + class + ".java", f.Folder + "/" + class + ".java", mode})
 	}
 }
 

@@ -64,7 +64,7 @@ func pythonProject(in Input) ([]File, error) {
 	configuration := pythonRoot{schema: in.Schema.TypeConfiguration, class: "TypeConfigurationModel", doc: "What is set once for " + in.TypeName + " in an account and region."}
 	src := "src/" + pkg + "/"
 	p := &project{}
-	p.add(File{Path: src + "__init__.py", Mode: Once}, File{Path: "requirements.txt", Data: []byte(pythonRequirement + "\n"), Mode: Once})
+	p.put(File{Path: src + "__init__.py", Mode: Once}, File{Path: "requirements.txt", Data: []byte(pythonRequirement + "\n"), Mode: Once})
 	var models []byte
 	if kind == "hook" {
 		roots := []pythonRoot{configuration}
@@ -72,19 +72,19 @@ func pythonProject(in Input) ([]File, error) {
 			roots = []pythonRoot{{schema: in.Schema, class: "HookInputModel"}, configuration}
 		}
 		models = pythonModels(r, pythonHookRequest, roots...)
-		p.add(pythonTargets(pkg, in.Targets)...)
+		p.put(pythonTargets(pkg, in.Targets)...)
 	} else {
 		models = pythonModels(r, pythonResourceRequest, pythonRoot{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + "."}, configuration)
-		p.add(exampleInputs(in.Schema)...)
+		p.put(exampleInputs(in.Schema)...)
 	}
-	p.add(File{Path: src + "models.py", Mode: Generated, Data: models})
+	p.put(File{Path: src + "models.py", Mode: Generated, Data: models})
 	if in.Binding == nil {
-		p.fill(f, row{"python/" + kind + ".py", src + "handlers.py", Once})
+		p.fillAll(f, row{"python/" + kind + ".py", src + "handlers.py", Once})
 	} else if err := p.pythonAPI(in, &f); err != nil {
 		return nil, err
 	}
-	p.fill(f, row{"python/gitignore", ".gitignore", Once}, row{"python/template.yml", "template.yml", Once}, row{"python/README.md", "README.md", Once})
-	return p.result()
+	p.fillAll(f, row{"python/gitignore", ".gitignore", Once}, row{"python/template.yml", "template.yml", Once}, row{"python/README.md", "README.md", Once})
+	return p.files, p.err
 }
 
 // pythonRequirement is the library of the official plug-in, from the version on whose hooks have

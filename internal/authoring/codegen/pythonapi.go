@@ -13,10 +13,10 @@ func (p *project) pythonAPI(in Input, f *frame) error {
 	}
 	f.API = b.frame(in.Schema, quoting{quote: strconv.Quote, begin: "{", end: "}", width: 60})
 	src := "src/" + f.Package + "/"
-	p.add(File{Path: pythonBinding(in), Data: in.Binding, Mode: Generated})
-	p.fill(*f, row{"python/api.handlers.py", src + "handlers.py", Refreshed}, row{"python/api.client.py", src + "client.py", Generated}, row{"python/api.wire.py", src + "wire.py", Generated})
+	p.put(File{Path: pythonBinding(in), Data: in.Binding, Mode: Generated})
+	p.fillAll(*f, row{"python/api.handlers.py", src + "handlers.py", Refreshed}, row{"python/api.client.py", src + "client.py", Generated}, row{"python/api.wire.py", src + "wire.py", Generated})
 	if f.API.XML {
-		p.fill(*f, row{"python/api.wire_xml.py", src + "wire_xml.py", Generated})
+		p.fillAll(*f, row{"python/api.wire_xml.py", src + "wire_xml.py", Generated})
 	}
 	return nil
 }

@@ -48,16 +48,16 @@ func typeScriptProject(in Input) ([]File, error) {
 		h.Action, h.Function = h.Name, strings.ToLower(h.Name)
 	}
 	p := &project{}
-	p.add(File{Path: "src/models.ts", Mode: Generated, Data: typeScriptModels(in.Schema)})
-	p.add(exampleInputs(in.Schema)...)
+	p.put(File{Path: "src/models.ts", Mode: Generated, Data: typeScriptModels(in.Schema)})
+	p.put(exampleInputs(in.Schema)...)
 	if in.Binding == nil {
-		p.fill(f, row{"typescript/handlers.ts", "src/handlers.ts", Once})
+		p.fillAll(f, row{"typescript/handlers.ts", "src/handlers.ts", Once})
 	} else if err := p.typeScriptAPI(in, &f); err != nil {
 		return nil, err
 	}
 	for _, file := range []string{".gitignore", ".npmrc", "template.yml", "README.md", "package.json", "tsconfig.json"} {
-		p.fill(f, row{"typescript/" + strings.TrimPrefix(file, "."), file, Once})
+		p.fillAll(f, row{"typescript/" + strings.TrimPrefix(file, "."), file, Once})
 	}
-	p.fill(f, row{"typescript/create.json", "sam-tests/create.json", Once})
-	return p.result()
+	p.fillAll(f, row{"typescript/create.json", "sam-tests/create.json", Once})
+	return p.files, p.err
 }

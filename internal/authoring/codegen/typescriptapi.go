@@ -37,11 +37,11 @@ func (p *project) typeScriptAPI(in Input, f *frame) error {
 	if err != nil {
 		return fmt.Errorf("generate handlers of %s: %w", in.TypeName, err)
 	}
-	p.add(File{Path: typeScriptBinding(in), Data: module, Mode: Generated})
+	p.put(File{Path: typeScriptBinding(in), Data: module, Mode: Generated})
 	all := typeScriptFrame(in, *f, b)
-	p.fill(all, row{"typescript/api.handlers.ts", "src/handlers.ts", Refreshed}, row{"typescript/client.ts", "src/client.ts", Generated}, row{"typescript/wire.ts", "src/wire.ts", Generated})
+	p.fillAll(all, row{"typescript/api.handlers.ts", "src/handlers.ts", Refreshed}, row{"typescript/client.ts", "src/client.ts", Generated}, row{"typescript/wire.ts", "src/wire.ts", Generated})
 	if f.API.XML {
-		p.fill(all, row{"typescript/xml.ts", "src/xml.ts", Generated})
+		p.fillAll(all, row{"typescript/xml.ts", "src/xml.ts", Generated})
 	}
 	return nil
 }
