@@ -39,12 +39,11 @@ func (o *Operation) Tagging() (t Tagging) {
 	}
 	for _, m := range members {
 		form, ok := tagForm(m.Shape, false)
+		other := m.Shape.Kind == List && !strings.Contains(norm(m.Name), "tag")
 		if t.Action == ListTags {
-			ok = ok && form.Kind != "keys"
-		} else {
-			ok = ok && (m.Shape.Kind == Map || strings.Contains(norm(m.Name), "tag"))
+			other = form.Kind == "keys"
 		}
-		if ok {
+		if ok && !other {
 			t.Member, t.Form = m, form
 		}
 	}
