@@ -57,7 +57,7 @@ func (b *binder) tagCalls() *BoundTags {
 	return out
 }
 
-// tagCall binds one operation: the members for the ARN, and the one for tags or their keys.
+// tagCall binds one operation: the member for the ARN, and the one for tags or their keys.
 func (b *binder) tagCall(op *Operation, t Tagging) *TagCall {
 	out := &TagCall{Call: *b.call(op, "tag")}
 	if t.Member == nil {
