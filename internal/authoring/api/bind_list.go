@@ -103,15 +103,11 @@ func (b *binder) items(op *Operation) (item *Shape, path []string) {
 		return s.Item, []string{}
 	}
 	if op.Paging != nil && op.Paging.Items != "" {
-		at, path := s, []string{}
-		for _, name := range strings.Split(op.Paging.Items, ".") {
-			m := at.Member(name)
-			if m == nil {
-				return nil, nil
-			}
-			at, path = m.Shape, b.within(append(path, m.Wire), m)
+		list, path := b.follow(s, op.Paging.Items)
+		if list == nil {
+			return nil, nil
 		}
-		return at.Item, path
+		return list.Item, path
 	}
 	type found struct {
 		item *Shape
@@ -148,6 +144,19 @@ func (b *binder) items(op *Operation) (item *Shape, path []string) {
 	return nil, nil
 }
 
+// follow returns the shape at a path with dots in a response, and the path on the wire; nil if there is none.
+func (b *binder) follow(at *Shape, dotted string) (*Shape, []string) {
+	var path []string
+	for _, name := range strings.Split(dotted, ".") {
+		m := at.Member(name)
+		if m == nil {
+			return nil, nil
+		}
+		at, path = m.Shape, b.within(append(path, m.Wire), m)
+	}
+	return at, path
+}
+
 const pageCount = 100 // items that are asked for
 
 // page says how the list is read, nil if it comes at once.
@@ -178,13 +187,8 @@ func (b *binder) page(op *Operation, list *Call) *Page {
 		out.Style = "offset"
 	}
 	if op.Paging.Out != "" && out.Style == "token" {
-		at := op.Output
-		for _, name := range strings.Split(op.Paging.Out, ".") {
-			m := at.Member(name)
-			if m == nil {
-				return nil
-			}
-			at, out.Next = m.Shape, append(out.Next, m.Wire)
+		if _, out.Next = b.follow(op.Output, op.Paging.Out); out.Next == nil {
+			return nil
 		}
 	}
 	if out.Style == "token" && out.Next == nil {

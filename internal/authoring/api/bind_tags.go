@@ -42,13 +42,13 @@ func (b *binder) tagCalls() *BoundTags {
 	}
 	out := &BoundTags{Property: p.Name, Form: form}
 	for _, op := range b.Resource.Tags {
-		switch {
-		case slices.Contains(tagVerbs[1], op.Name):
-			out.Untag = b.tagCall(op)
-		case slices.Contains(tagVerbs[0], op.Name):
-			out.Tag = b.tagCall(op)
+		switch t := op.Tagging(); {
+		case t.Action == RemoveTags:
+			out.Untag = b.tagCall(op, t)
+		case t.Action == AddTags:
+			out.Tag = b.tagCall(op, t)
 		case p.in("read") == nil:
-			out.List = b.tagCall(op)
+			out.List = b.tagCall(op, t)
 		}
 	}
 	if out.Tag == nil || out.Untag == nil {
@@ -58,37 +58,32 @@ func (b *binder) tagCalls() *BoundTags {
 }
 
 // tagCall binds one operation: the member for the ARN, and the one for tags or their keys.
-func (b *binder) tagCall(op *Operation) *TagCall {
-	out := &TagCall{Call: *b.call(op, "tag"), In: InBody.String()}
+func (b *binder) tagCall(op *Operation, t Tagging) *TagCall {
+	out := &TagCall{Call: *b.call(op, "tag")}
+	if t.Member == nil {
+		return nil
+	}
 	out.Call.Send = nil
-	listing := strings.HasPrefix(op.Name, "List")
 	for _, m := range op.Members() {
-		form, tags := tagForm(m.Shape, false)
-		switch {
-		case m.Token || b.pages(op, m):
-		case tags && !listing && (m.Shape.Kind != List || strings.Contains(norm(m.Name), "tag")):
-			out.Form, out.In, out.At = form, m.In.String(), b.inRequest(op, m)
-			if m.In == InBody {
-				out.Form, out.At = b.onWire(form, m), b.within(out.At, m)
-			}
-		case m.Required && m.Shape.Kind == String:
-			p := b.arnProperty()
-			if other := b.params[norm(m.Name)]; other != nil {
-				p = other
-			}
-			out.Call.Send = append(out.Call.Send, Bound{Property: p.Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
+		if m.Token || b.pages(op, m) || !m.Required || m.Shape.Kind != String {
+			continue
 		}
+		p := b.arnProperty()
+		if other := b.params[norm(m.Name)]; other != nil {
+			p = other
+		}
+		out.Call.Send = append(out.Call.Send, Bound{Property: p.Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: &BoundShape{Kind: "string"}, Required: true})
 	}
 	b.sendHost(&out.Call, op)
-	if listing && op.Output != nil {
-		for _, m := range op.Output.Members {
-			if form, ok := tagForm(m.Shape, false); ok && form.Kind != "keys" {
-				out.Form, out.At = b.onWire(form, m), b.within([]string{m.Wire}, m)
-			}
-		}
+	out.In, out.Form, out.At = t.Member.In.String(), t.Form, []string{t.Member.Wire}
+	if t.Action != ListTags {
+		out.At = b.inRequest(op, t.Member)
+	}
+	if t.Member.In == InBody {
+		out.Form, out.At = b.onWire(t.Form, t.Member), b.within(out.At, t.Member)
 	}
 	arns := slices.DeleteFunc(slices.Clone(out.Call.Send), func(s Bound) bool { return s.Property != b.arnProperty().Name })
-	if out.At == nil || len(arns) != 1 {
+	if len(arns) != 1 {
 		return nil
 	}
 	return out
@@ -100,32 +95,4 @@ func (b *binder) onWire(form TagForm, m *Member) TagForm {
 		return TagForm{Kind: "list", Key: cmp.Or(m.Shape.KeyName, "key"), Value: cmp.Or(m.Shape.ItemName, "value")}
 	}
 	return form
-}
-
-// tagForm says how a shape has tags: as a map, a list of objects, or a list of keys. Names are
-// those of properties or those on the wire.
-func tagForm(s *Shape, properties bool) (form TagForm, ok bool) {
-	switch s.Kind {
-	case Map:
-		return TagForm{Kind: "map"}, true
-	case List:
-		if s.Item.Kind == String {
-			return TagForm{Kind: "keys"}, true
-		}
-		form.Kind = "list"
-		for _, m := range s.Item.Members {
-			name := m.Wire
-			if properties {
-				name = pascal(m.Name)
-			}
-			switch {
-			case slices.Contains([]string{"key", "tagkey"}, norm(m.Name)):
-				form.Key = name
-			case slices.Contains([]string{"value", "tagvalue"}, norm(m.Name)):
-				form.Value = name
-			}
-		}
-		return form, form.Key != "" && form.Value != ""
-	}
-	return TagForm{}, false
 }

@@ -34,42 +34,25 @@ type definitionKey struct {
 	set   bool
 }
 
+// pathLists are the lists of a schema that name properties, in its order.
+var pathLists = []string{"required", "readOnlyProperties", "createOnlyProperties", "writeOnlyProperties", "primaryIdentifier"}
+
 func (d *deriver) buildSchema() {
 	b := &schemaBuilder{d: d, names: map[definitionKey]string{}, taken: map[string]bool{}}
 	var properties []document.Member
 	paths := map[string][]*document.Value{}
 	for _, p := range d.Properties {
-		pointer := document.NewString("/properties/" + p.Name)
 		properties = append(properties, document.Member{Key: p.Name, Value: b.property(p)})
-		for _, list := range []struct {
-			name string
-			in   bool
-		}{
-			{"required", p.Required}, {"readOnlyProperties", p.ReadOnly}, {"createOnlyProperties", p.CreateOnly},
-			{"writeOnlyProperties", p.WriteOnly}, {"primaryIdentifier", p.Identifier},
-		} {
-			switch {
-			case !list.in:
-			case list.name == "required":
-				paths[list.name] = append(paths[list.name], document.NewString(p.Name))
-			default:
-				paths[list.name] = append(paths[list.name], pointer)
+		for i, in := range []bool{p.Required, p.ReadOnly, p.CreateOnly, p.WriteOnly, p.Identifier} {
+			list, text := pathLists[i], "/properties/"+p.Name
+			if list == "required" {
+				text = p.Name
+			}
+			if in {
+				paths[list] = append(paths[list], document.NewString(text))
 			}
 		}
-		create, update, read := p.in("create"), p.in("update"), p.in("read")
-		nested := func(list, choice string, from, to *Member, format, operation string) {
-			if from == nil || to == nil || p.ReadOnly || p.Tags || p.WriteOnly && list == "writeOnlyProperties" || p.CreateOnly && list == "createOnlyProperties" {
-				return
-			}
-			for _, path := range (comparisons{}).lacking(from.Shape, to.Shape, 0) {
-				paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
-				d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
-			}
-		}
-		nested("writeOnlyProperties", "writeOnly", p.settable(), read, "%s does not return it", d.Resource.Read.Name)
-		if d.API.Format == "smithy" && update != nil {
-			nested("createOnlyProperties", "createOnly", create, update, "%s does not take it", p.operation("update"))
-		}
+		d.nested(p, paths)
 	}
 	out := obj("typeName", document.NewString(d.TypeName), "description", document.NewString(cut(d.describe())))
 	if d.problems.HasErrors() {
@@ -80,7 +63,7 @@ func (d *deriver) buildSchema() {
 		out.Set("definitions", &document.Value{Kind: document.Object, Members: b.definitions})
 	}
 	out.Set("properties", &document.Value{Kind: document.Object, Members: properties})
-	for _, name := range []string{"required", "readOnlyProperties", "createOnlyProperties", "writeOnlyProperties", "primaryIdentifier"} {
+	for _, name := range pathLists {
 		if len(paths[name]) > 0 {
 			out.Set(name, document.NewArray(paths[name]...))
 		}
@@ -95,6 +78,28 @@ func (d *deriver) buildSchema() {
 	}
 	out.Set("additionalProperties", &document.Value{Kind: document.Bool})
 	d.schema = out
+}
+
+// nested adds the paths of what within a property cannot be read or changed, unless that is so for the whole of it.
+func (d *deriver) nested(p *Property, paths map[string][]*document.Value) {
+	if p.ReadOnly || p.Tags {
+		return
+	}
+	add := func(list, choice string, from, to *Member, format, operation string) {
+		if from == nil || to == nil {
+			return
+		}
+		for _, path := range (comparisons{}).lacking(from.Shape, to.Shape, 0) {
+			paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
+			d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
+		}
+	}
+	if !p.WriteOnly {
+		add("writeOnlyProperties", "writeOnly", p.settable(), p.in("read"), "%s does not return it", d.Resource.Read.Name)
+	}
+	if !p.CreateOnly && d.API.Format == "smithy" {
+		add("createOnlyProperties", "createOnly", p.in("create"), p.in("update"), "%s does not take it", p.operation("update"))
+	}
 }
 
 // operation is the name of the operation by which an action has the property.

@@ -102,14 +102,11 @@ func forgottenParents(r *Resource) (out []string) {
 	return out
 }
 
-// tagVerbs are the names of operations that tag resources by their ARNs.
-var tagVerbs = [][]string{{"TagResource", "AddTagsToResource"}, {"UntagResource", "RemoveTagsFromResource"}, {"ListTagsForResource"}}
-
 // tagOperations are the operations of the service that tag resources by their ARNs, nil
 // unless they can add and remove tags.
 func (r *smithyReader) tagOperations() (out []*Operation) {
-	for _, names := range tagVerbs {
-		i := slices.IndexFunc(r.api.Operations, func(op *Operation) bool { return slices.Contains(names, op.Name) })
+	for _, action := range []TagAction{AddTags, RemoveTags, ListTags} {
+		i := slices.IndexFunc(r.api.Operations, func(op *Operation) bool { return op.Tagging().Action == action })
 		if i >= 0 {
 			out = append(out, r.api.Operations[i])
 		}

@@ -52,18 +52,10 @@ func goPluginProject(in Input) ([]File, error) {
 	if in.Entrypoint == "bootstrap" { // the go1.x runtime, of projects with another one, needs RPC
 		f.Tags = "lambda.norpc,"
 	}
-	files := []File{
-		{Path: "cmd/resource/model.go", Data: model, Mode: Generated},
-		{Path: "cmd/resource/config.go", Data: config, Mode: Generated},
-	}
-	for template, path := range map[string]string{"plugin.main.go.tmpl": "cmd/main.go", "plugin.makebuild": "makebuild"} {
-		data, err := render(template, f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: path, Data: data, Mode: Generated})
-	}
-	return files, nil
+	p := &project{}
+	p.put(File{Path: "cmd/resource/model.go", Data: model, Mode: Generated}, File{Path: "cmd/resource/config.go", Data: config, Mode: Generated})
+	p.fillAll(f, row{"plugin.main.go.tmpl", "cmd/main.go", Generated}, row{"plugin.makebuild", "makebuild", Generated})
+	return p.files, p.err
 }
 
 const pluginModule = "github.com/aws-cloudformation/cloudformation-cli-go-plugin"

@@ -2,9 +2,7 @@ package codegen
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
-	"go/format"
 	"path"
 	"strings"
 
@@ -12,9 +10,6 @@ import (
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 )
-
-//go:embed templates
-var templates embed.FS
 
 // A frame is what the templates of a project know.
 type frame struct {
@@ -63,59 +58,29 @@ func goProject(in Input) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Binding != nil {
-		b, err := readBinding(in)
-		if err != nil {
-			return nil, err
-		}
-		f.API = b.frame(in.Schema, goStrings)
+	folder := "cmd/" + kind + "/"
+	p := &project{}
+	p.put(File{Path: folder + "model_gen.go", Data: model, Mode: Generated}, File{Path: folder + "schema_gen.json", Data: selfContained(in.Schema), Mode: Generated})
+	if in.Binding == nil {
+		p.fillAll(f, row{kind + ".go.tmpl", folder + kind + ".go", Once})
+	} else if err := p.goAPI(in, &f); err != nil {
+		return nil, err
 	}
-	files := []File{
-		{Path: "cmd/" + kind + "/model_gen.go", Data: model, Mode: Generated},
-		{Path: "cmd/" + kind + "/schema_gen.json", Data: selfContained(in.Schema), Mode: Generated},
-	}
-	for _, row := range []struct {
-		template, path string
-		mode           Mode
-	}{
-		{"gitignore", ".gitignore", Once},
-		{"go.mod.tmpl", "go.mod", Once},
-		{"Makefile", "Makefile", Once},
-		{"template.yml", "template.yml", Once},
-		{"README." + kind + ".md", "README.md", Once},
-		{kind + ".go.tmpl", "cmd/" + kind + "/" + kind + ".go", Once},
-		{kind + ".main.go.tmpl", "cmd/main.go", Generated},
-		{"schema.go.tmpl", "cmd/" + kind + "/schema_gen.go", Generated},
-	} {
-		if row.template == "resource.go.tmpl" && in.Binding != nil {
-			continue
-		}
-		data, err := render(row.template, f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: row.path, Data: data, Mode: row.mode})
-	}
-	if in.Binding != nil {
-		calls, err := goAPI(in, f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, calls...)
-	}
+	p.fillAll(f, row{"gitignore", ".gitignore", Once}, row{"go.mod.tmpl", "go.mod", Once}, row{"Makefile", "Makefile", Once}, row{"template.yml", "template.yml", Once},
+		row{"README." + kind + ".md", "README.md", Once}, row{kind + ".main.go.tmpl", "cmd/main.go", Generated}, row{"schema.go.tmpl", folder + "schema_gen.go", Generated})
 	if kind == "hook" {
 		targets, err := targetModels(in.Targets)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, targets...)
+		p.put(targets...)
 	} else {
-		files = append(files, exampleInputs(in.Schema)...)
+		p.put(exampleInputs(in.Schema)...)
 	}
 	if in.GoMod == nil || bytes.Contains(in.GoMod, []byte("./.formwork/sdk")) {
-		files = append(files, sdkCopy()...)
+		p.put(sdkCopy()...)
 	}
-	return files, nil
+	return p.files, p.err
 }
 
 // handlersOf lists the functions that a schema declares, in the order of the operations.
@@ -134,26 +99,6 @@ func handlersOf(s *schema.Schema) []frameHandler {
 		}
 	}
 	return out
-}
-
-// render fills in a template; Go sources come out as gofmt writes them.
-func render(name string, f any) ([]byte, error) {
-	text, err := templates.ReadFile("templates/" + name)
-	if err != nil {
-		return nil, fmt.Errorf("generate %s: %w", name, err)
-	}
-	out, err := Fill(name, string(text), f)
-	if err != nil {
-		return nil, fmt.Errorf("generate %s: %w", name, err)
-	}
-	if !strings.HasSuffix(name, ".go.tmpl") {
-		return out, nil
-	}
-	source, err := format.Source(out)
-	if err != nil {
-		return nil, fmt.Errorf("generate %s: %w", name, err)
-	}
-	return source, nil
 }
 
 var releasedVersion = lazyregexp.New(`^v?([0-9]+\.[0-9]+\.[0-9]+)$`)

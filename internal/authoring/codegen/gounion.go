@@ -123,11 +123,7 @@ func stringList(list []string) string {
 	if len(list) == 0 {
 		return "nil"
 	}
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = strconv.Quote(s)
-	}
-	return "[]string{" + strings.Join(quoted, ", ") + "}"
+	return "[]string{" + goQuoting.list(list) + "}"
 }
 
 func (w *goWriter) unionEncode(d *declaration, fields map[*goType]string) {

@@ -154,36 +154,26 @@ func javaProject(in Input) ([]File, error) {
 	if f.API != nil {
 		roots[0].beside = javaClient(f.API)
 	}
-	files := javaModels(in.Namespace, newReader(in.Schema), roots...)
-	add := func(template, name string, f javaFrame) error {
-		data, err := renderJava(template, f)
-		files = append(files, File{Path: javaPath(f.Package, name), Data: data, Mode: Generated})
-		return err
-	}
+	p := &project{files: javaModels(in.Namespace, newReader(in.Schema), roots...)}
 	for _, name := range rows {
-		if err := add(name, name, f); err != nil {
-			return nil, err
-		}
+		p.javaClass(name, name, f)
 	}
 	f.Class, f.Parent, f.Lambda = class, base+"LambdaWrapper", true
-	if err := add(class, f.Class, f); err != nil {
-		return nil, err
-	}
+	p.javaClass(class, f.Class, f)
 	if libraryHas(in.Pom, 2, 0, 3) {
 		f.Class, f.Parent, f.Lambda = class+"Executable", base+"ExecutableWrapper", false
-		if err := add(class, f.Class, f); err != nil {
-			return nil, err
-		}
+		p.javaClass(class, f.Class, f)
 	}
 	if hook {
-		targets, err := javaTargets(in)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, targets...)
+		p.javaTargets(in)
 	}
-	more, err := javaAuthored(in, f)
-	return append(files, more...), err
+	p.javaAuthored(in, f)
+	return p.files, p.err
+}
+
+// javaClass adds a generated class.
+func (p *project) javaClass(template, name string, f javaFrame) {
+	p.fillAll(f, row{"java/" + template + ".java", javaPath(f.Package, name), Generated})
 }
 
 // JavaFolder is the folder with the handlers of a project in Java.
@@ -191,35 +181,28 @@ func JavaFolder(namespace string) string {
 	return "src/main/java/" + strings.ReplaceAll(namespace, ".", "/")
 }
 
-// javaAuthored are the files that "cfn init" writes for the author.
-func javaAuthored(in Input, f javaFrame) ([]File, error) {
+// javaAuthored adds the files that "cfn init" writes for the author.
+func (p *project) javaAuthored(in Input, f javaFrame) {
 	f.Group, f.Artifact = in.Namespace, schema.Hyphenated(in.TypeName)+"-handler"
 	f.Entrypoint, f.Runtime = in.Entrypoint, in.Runtime
 	class, _, _ := strings.Cut(in.Entrypoint, "::")
 	f.TestEntrypoint = class + "::testEntrypoint"
 	f.Folder = JavaFolder(in.Namespace)
 	f.Hook = in.Schema.Kind == schema.Hook
-	var files []File
-	add := func(template, path string) error {
-		data, err := renderJava(template, f)
-		files = append(files, File{Path: path, Data: data, Mode: Once})
-		return err
+	add := func(template, path string) { p.fillAll(f, row{"java/" + template + ".java", path, Once}) }
+	for _, file := range []string{".gitignore", "pom.xml", "lombok.config", "README.md", "template.yml"} {
+		add(strings.TrimPrefix(file, "."), file)
 	}
-	for _, row := range [][2]string{
-		{"gitignore", ".gitignore"}, {"pom.xml", "pom.xml"}, {"lombok.config", "lombok.config"}, {"README.md", "README.md"}, {"template.yml", "template.yml"},
-		{"log4j2.xml", "src/resources/log4j2.xml"}, {"Configuration", f.Folder + "/Configuration.java"},
-	} {
-		if err := add(row[0], row[1]); err != nil {
-			return nil, err
-		}
+	add("log4j2.xml", "src/resources/log4j2.xml")
+	add("Configuration", f.Folder+"/Configuration.java")
+	if !f.Hook {
+		p.put(exampleInputs(in.Schema)...)
 	}
 	if f.API != nil {
-		calls, err := javaCalls(in, f)
-		return slices.Concat(files, calls, exampleInputs(in.Schema)), err
+		p.javaCalls(in, f)
+		return
 	}
-	if err := add("CallbackContext", f.Folder+"/CallbackContext.java"); err != nil {
-		return nil, err
-	}
+	add("CallbackContext", f.Folder+"/CallbackContext.java")
 	template, suffix := "Handler", "Handler.java"
 	if f.Hook {
 		template, suffix = "HookHandler", "HookHandler.java"
@@ -231,14 +214,8 @@ func javaAuthored(in Input, f javaFrame) ([]File, error) {
 	}
 	for _, h := range f.Handlers {
 		f.Operation.Name, f.Operation.Action = h.Name, h.Action
-		if err := add(template, f.Folder+"/"+h.Name+suffix); err != nil {
-			return nil, err
-		}
+		add(template, f.Folder+"/"+h.Name+suffix)
 	}
-	if !f.Hook {
-		files = append(files, exampleInputs(in.Schema)...)
-	}
-	return files, nil
 }
 
 // javaHandlers are the handlers that a schema declares.
@@ -267,9 +244,8 @@ func javaTargetParts(typeName string) []string {
 	return parts
 }
 
-// javaTargets writes the models of the resource types that a hook evaluates, and their schemas.
-func javaTargets(in Input) ([]File, error) {
-	var files []File
+// javaTargets adds the models of the resource types that a hook evaluates, and their schemas.
+func (p *project) javaTargets(in Input) {
 	for _, target := range in.Targets {
 		typeName := target.TypeName.Value
 		parts := javaTargetParts(typeName)
@@ -278,28 +254,10 @@ func javaTargets(in Input) ([]File, error) {
 			class += javaUpper(part)
 		}
 		pkg := in.Namespace + ".model." + strings.Join(parts, ".")
-		files = append(files, javaModels(pkg, newReader(target), javaRoot{
+		p.put(javaModels(pkg, newReader(target), javaRoot{
 			schema: target, class: class, doc: "The properties of " + typeName + ".", raw: []string{"Tags"}, kind: javaTarget,
 		})...)
-		data, err := renderJava("TargetModel", javaFrame{Marker: marker, Package: pkg, TypeName: typeName, Class: class})
-		if err != nil {
-			return nil, err
-		}
-		files = append(files,
-			File{Path: javaPath(pkg, class+"TargetModel"), Data: data, Mode: Generated},
-			File{Path: "target/loaded-target-schemas/" + javaTargetFile(typeName), Data: selfContained(target), Mode: Generated})
+		p.javaClass("TargetModel", class+"TargetModel", javaFrame{Marker: marker, Package: pkg, TypeName: typeName, Class: class})
+		p.put(File{Path: "target/loaded-target-schemas/" + javaTargetFile(typeName), Data: selfContained(target), Mode: Generated})
 	}
-	return files, nil
-}
-
-func renderJava(name string, f javaFrame) ([]byte, error) {
-	text, err := templates.ReadFile("templates/java/" + name + ".java")
-	if err != nil {
-		return nil, fmt.Errorf("generate %s: %w", name, err)
-	}
-	out, err := Fill(name, string(text), f)
-	if err != nil {
-		return nil, fmt.Errorf("generate %s: %w", name, err)
-	}
-	return bytes.ReplaceAll(out, []byte("\n\n\n"), []byte("\n\n")), nil
 }

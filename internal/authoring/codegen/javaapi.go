@@ -27,6 +27,8 @@ func javaBinding(in Input) string {
 	return "src/main/resources/" + strings.ReplaceAll(namespace, ".", "/") + "/api.json"
 }
 
+var javaQuoting = quoting{quote: javaQuote, begin: "List.of(", end: ")"}
+
 // javaAPIOf describes the API of a binding.
 func javaAPIOf(in Input) (*javaAPI, error) {
 	b, err := readBinding(in)
@@ -43,23 +45,16 @@ func javaAPIOf(in Input) (*javaAPI, error) {
 			})
 		}
 	}
-	f := &javaAPI{frameAPI: *b.frame(in.Schema, javaTexts), CreateCall: "api.create(desired)", Desired: "request.getDesiredResourceState()"}
+	f := &javaAPI{frameAPI: *b.frame(in.Schema, javaQuoting), CreateCall: "api.create(desired)", Desired: "request.getDesiredResourceState()"}
 	for _, name := range []*string{&f.Service, &f.Create, &f.Read, &f.Delete, &f.List} {
 		*name = javaCommented.Replace(*name)
 	}
 	for i := range f.Updates {
 		f.Updates[i].Name = javaCommented.Replace(f.Updates[i].Name)
 	}
-	f.Unique = javaTexts(b.Find.Properties)
+	f.Unique = javaQuoting.list(b.Find.Properties)
 	if f.Wait != "" {
 		f.Wait = javaGetter(in.Schema, f.Wait)
-	}
-	if f.Additional = ""; b.List != nil {
-		var lists []string
-		for _, paths := range in.Schema.AdditionalIdentifiers {
-			lists = append(lists, "List.of("+javaTexts(topLevel(paths))+")")
-		}
-		f.Additional = strings.Join(lists, ", ")
 	}
 	if f.Additional != "" {
 		f.Desired = "identified(api, " + f.Desired + ")"
@@ -83,29 +78,21 @@ func javaClient(api *javaAPI) []string {
 	return classes
 }
 
-// javaCalls are the client of an API and the handlers that use it.
-func javaCalls(in Input, f javaFrame) ([]File, error) {
-	files := []File{{Path: javaBinding(in), Data: in.Binding, Mode: Generated}}
+// javaCalls adds the client of an API and the handlers that use it.
+func (p *project) javaCalls(in Input, f javaFrame) {
+	p.put(File{Path: javaBinding(in), Data: in.Binding, Mode: Generated})
 	classes := append(javaClient(f.API), "CallbackContext")
 	for _, h := range f.Handlers {
 		classes = append(classes, h.Name+"Handler")
 	}
 	for _, class := range classes {
-		data, err := renderJava("api/"+class, f)
-		if err != nil {
-			return nil, err
-		}
 		mode := Refreshed
 		if strings.HasPrefix(class, "Api") {
 			mode = Generated
 		}
-		files = append(files, File{Path: f.Folder + "/" + class + ".java", Data: data, Mode: mode})
+		p.fillAll(f, row{"java/api/" + class + ".java", f.Folder + "/" + class + ".java", mode})
 	}
-	return files, nil
 }
-
-// javaTexts are texts as arguments.
-func javaTexts(texts []string) string { return strings.Join(mapped(texts, javaQuote), ", ") }
 
 // javaGetter is the method of the model that returns a property.
 func javaGetter(s *schema.Schema, property string) string {

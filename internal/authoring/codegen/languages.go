@@ -7,7 +7,7 @@ import (
 
 // A language is what this package knows about handlers in one language.
 //
-// To add one: write its functions to files named after it (python.go, pythonmodel.go), its
+// To add one: write its functions to files named after it (python.go, pythonmodel.go, pythonapi.go), its
 // templates to templates/python/, and a row below. The tables of internal/authoring/project and internal/cli
 // have the rest; see docs/decisions/0019-languages-are-tables.md.
 type language struct {

@@ -157,3 +157,30 @@ func fieldNames(o *object, taken scope) map[string]string {
 	}
 	return names
 }
+
+func mapped[T any](list []T, f func(T) string) []string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		out[i] = f(item)
+	}
+	return out
+}
+
+// A quoting is how sources in a language have lists of texts.
+type quoting struct {
+	quote      func(string) string
+	begin, end string // of a list in a list
+	width      int    // of items on one line; longer lists have lines of their own; 0 means no limit
+}
+
+var goQuoting = quoting{quote: strconv.Quote, begin: "{", end: "}"}
+
+// list is the items of a list.
+func (q quoting) list(texts []string) string {
+	quoted := mapped(texts, q.quote)
+	line := strings.Join(quoted, ", ")
+	if q.width == 0 || len(line) <= q.width {
+		return line
+	}
+	return "\n    " + strings.Join(quoted, ",\n    ") + ",\n"
+}

@@ -3,7 +3,6 @@ package codegen
 import (
 	_ "embed"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -63,78 +62,29 @@ func pythonProject(in Input) ([]File, error) {
 	}
 	r := newReader(in.Schema)
 	configuration := pythonRoot{schema: in.Schema.TypeConfiguration, class: "TypeConfigurationModel", doc: "What is set once for " + in.TypeName + " in an account and region."}
-	files := []File{
-		{Path: "src/" + pkg + "/__init__.py", Mode: Once},
-		{Path: "requirements.txt", Data: []byte(pythonRequirement + "\n"), Mode: Once},
-	}
+	src := "src/" + pkg + "/"
+	p := &project{}
+	p.put(File{Path: src + "__init__.py", Mode: Once}, File{Path: "requirements.txt", Data: []byte(pythonRequirement + "\n"), Mode: Once})
+	var models []byte
 	if kind == "hook" {
 		roots := []pythonRoot{configuration}
 		if in.Schema.Root.Get("properties") != nil { // as in the official models
 			roots = []pythonRoot{{schema: in.Schema, class: "HookInputModel"}, configuration}
 		}
-		files = append(files, File{Path: "src/" + pkg + "/models.py", Mode: Generated, Data: pythonModels(r, pythonHookRequest, roots...)})
-		files = append(files, pythonTargets(pkg, in.Targets)...)
+		models = pythonModels(r, pythonHookRequest, roots...)
+		p.put(pythonTargets(pkg, in.Targets)...)
 	} else {
-		files = append(files, File{Path: "src/" + pkg + "/models.py", Mode: Generated,
-			Data: pythonModels(r, pythonResourceRequest, pythonRoot{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + "."}, configuration)})
-		files = append(files, exampleInputs(in.Schema)...)
+		models = pythonModels(r, pythonResourceRequest, pythonRoot{schema: in.Schema, class: "ResourceModel", doc: "The properties of " + in.TypeName + "."}, configuration)
+		p.put(exampleInputs(in.Schema)...)
 	}
-	handlers := kind + ".py"
-	if in.Binding != nil {
-		calls, err := pythonAPI(in, &f)
-		if err != nil {
-			return nil, err
-		}
-		files, handlers = append(files, calls...), "api.handlers.py"
-	}
-	for _, row := range []struct{ template, path string }{
-		{"gitignore", ".gitignore"}, {"template.yml", "template.yml"}, {"README.md", "README.md"}, {handlers, "src/" + pkg + "/handlers.py"},
-	} {
-		data, err := render("python/"+row.template, f)
-		if err != nil {
-			return nil, err
-		}
-		mode := Once
-		if row.template == "api.handlers.py" {
-			mode = Refreshed
-		}
-		files = append(files, File{Path: row.path, Data: data, Mode: mode})
-	}
-	return files, nil
-}
-
-// pythonBinding is where the binding is in a project in Python.
-func pythonBinding(in Input) string { return "src/" + PythonPackage(in.TypeName) + "/api.json" }
-
-// pythonAPI are the files of a project that calls an API, besides its handlers.
-func pythonAPI(in Input, f *frame) ([]File, error) {
-	b, err := readBinding(in)
-	if err != nil {
+	p.put(File{Path: src + "models.py", Mode: Generated, Data: models})
+	if in.Binding == nil {
+		p.fillAll(f, row{"python/" + kind + ".py", src + "handlers.py", Once})
+	} else if err := p.pythonAPI(in, &f); err != nil {
 		return nil, err
 	}
-	f.API = b.frame(in.Schema, pythonStrings)
-	files := []File{{Path: pythonBinding(in), Data: in.Binding, Mode: Generated}}
-	modules := []string{"client", "wire"}
-	if f.API.XML {
-		modules = append(modules, "wire_xml")
-	}
-	for _, module := range modules {
-		data, err := render("python/api."+module+".py", *f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: "src/" + f.Package + "/" + module + ".py", Data: data, Mode: Generated})
-	}
-	return files, nil
-}
-
-// pythonStrings are the items of a list at the top of a module, on lines of their own if one line is too long.
-func pythonStrings(texts []string) string {
-	quoted := mapped(texts, strconv.Quote)
-	if line := strings.Join(quoted, ", "); len(line) <= 60 {
-		return line
-	}
-	return "\n    " + strings.Join(quoted, ",\n    ") + ",\n"
+	p.fillAll(f, row{"python/gitignore", ".gitignore", Once}, row{"python/template.yml", "template.yml", Once}, row{"python/README.md", "README.md", Once})
+	return p.files, p.err
 }
 
 // pythonRequirement is the library of the official plug-in, from the version on whose hooks have

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,20 +22,7 @@ func roleTemplate(s *schema.Schema, typeName string) File {
 		principal = "              Service:\n                - hooks.cloudformation.amazonaws.com\n                - resources.cloudformation.amazonaws.com\n"
 		policy = "HookTypePolicy"
 	}
-	var actions []string
-	minutes := 0
-	for _, h := range s.Handlers {
-		minutes = max(minutes, h.TimeoutInMinutes)
-		for _, p := range h.Permissions {
-			if p.Value != "" && !slices.Contains(actions, p.Value) {
-				actions = append(actions, p.Value)
-			}
-		}
-	}
-	if minutes == 0 {
-		minutes = 120
-	}
-	slices.Sort(actions)
+	actions, minutes := permitted(s)
 	effect := "Allow"
 	if len(actions) == 0 {
 		effect, actions = "Deny", []string{"*"}
@@ -83,6 +71,20 @@ Outputs:
       Fn::GetAtt: ExecutionRole.Arn
 `)
 	return File{Path: file, Data: []byte(b.String()), Mode: Generated}
+}
+
+// permitted are the actions that the handlers declare, and the minutes that the slowest may take.
+func permitted(s *schema.Schema) (actions []string, minutes int) {
+	for _, h := range s.Handlers {
+		minutes = max(minutes, h.TimeoutInMinutes)
+		for _, p := range h.Permissions {
+			if p.Value != "" && !slices.Contains(actions, p.Value) {
+				actions = append(actions, p.Value)
+			}
+		}
+	}
+	slices.Sort(actions)
+	return actions, cmp.Or(minutes, 120)
 }
 
 // yamlString quotes a string for YAML; JSON's quoting is valid in YAML.

@@ -47,33 +47,17 @@ func typeScriptProject(in Input) ([]File, error) {
 		h := &f.Handlers[i]
 		h.Action, h.Function = h.Name, strings.ToLower(h.Name)
 	}
-	var b *boundAPI
-	if in.Binding != nil {
-		var err error
-		if b, err = readBinding(in); err != nil {
-			return nil, err
-		}
-		f.API = b.frame(in.Schema, typeScriptStrings)
-		f.API.Service = strings.ReplaceAll(f.API.Service, "*/", "*\\/")
+	p := &project{}
+	p.put(File{Path: "src/models.ts", Mode: Generated, Data: typeScriptModels(in.Schema)})
+	p.put(exampleInputs(in.Schema)...)
+	if in.Binding == nil {
+		p.fillAll(f, row{"typescript/handlers.ts", "src/handlers.ts", Once})
+	} else if err := p.typeScriptAPI(in, &f); err != nil {
+		return nil, err
 	}
-	files := []File{{Path: "src/models.ts", Mode: Generated, Data: typeScriptModels(in.Schema)}}
-	files = append(files, exampleInputs(in.Schema)...)
-	for _, row := range []struct{ template, path string }{
-		{"gitignore", ".gitignore"}, {"npmrc", ".npmrc"}, {"template.yml", "template.yml"}, {"README.md", "README.md"},
-		{"handlers.ts", "src/handlers.ts"}, {"package.json", "package.json"}, {"tsconfig.json", "tsconfig.json"}, {"create.json", "sam-tests/create.json"},
-	} {
-		if row.template == "handlers.ts" && in.Binding != nil {
-			continue
-		}
-		data, err := render("typescript/"+row.template, f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: row.path, Data: data, Mode: Once})
+	for _, file := range []string{".gitignore", ".npmrc", "template.yml", "README.md", "package.json", "tsconfig.json"} {
+		p.fillAll(f, row{"typescript/" + strings.TrimPrefix(file, "."), file, Once})
 	}
-	if b == nil {
-		return files, nil
-	}
-	calls, err := typeScriptAPI(in, f, b)
-	return append(files, calls...), err
+	p.fillAll(f, row{"typescript/create.json", "sam-tests/create.json", Once})
+	return p.files, p.err
 }

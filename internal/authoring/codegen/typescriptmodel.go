@@ -318,14 +318,6 @@ func (t *typeScript) identifiers(s *schema.Schema, names map[string]string) {
 	t.printf("        const known = identifiers.filter((identifier) => identifier !== null);\n        return known.length === 0 ? (null as any) : known;\n    }\n")
 }
 
-func mapped[T any](list []T, f func(T) string) []string {
-	out := make([]string, len(list))
-	for i, item := range list {
-		out[i] = f(item)
-	}
-	return out
-}
-
 func (t *typeScript) identifier(list []schema.Path, method, doc string, names map[string]string) {
 	t.printf("\n    /** %s */\n    @Exclude()\n    public %s(): Dict {\n        const model = this as any;\n", doc, method)
 	t.printf("        const identifier: Dict = {\n")

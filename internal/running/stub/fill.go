@@ -70,7 +70,7 @@ func (s *Stub) fillStructure(r *resource, shape *api.Shape, i *item, depth int) 
 
 // known is what a resource has for a member.
 func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
-	if s.hasTags() && plain(m.Name) == "tags" && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
+	if s.tagged && plain(m.Name) == "tags" && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
 		return tagsAs(m.Shape, i.Tags), m.Shape.MinLen == nil || len(i.Tags) >= *m.Shape.MinLen
 	}
 	if r.isRevision(m.Name) {

@@ -18,9 +18,9 @@ const (
 	remove  action = "delete"
 	list    action = "list"
 	part    action = "part" // changes or reads a part of a resource
-	tag     action = "tag"
-	untag   action = "untag"
-	tags    action = "tags"
+	tag     action = action(api.AddTags)
+	untag   action = action(api.RemoveTags)
+	tags    action = action(api.ListTags)
 	nothing action = "" // the operation belongs to no resource
 )
 
@@ -96,6 +96,7 @@ func (s *Stub) assign() error {
 		}
 	}
 	for _, op := range s.api.Operations {
+		s.tagged = s.tagged || op.Tagging().Action == api.AddTags
 		if _, taken := s.roles[op]; !taken {
 			s.roles[op] = s.guess(op)
 		}
@@ -163,13 +164,8 @@ func shapeOf(path string) string {
 
 // guess says what an operation does that the description binds to no resource.
 func (s *Stub) guess(op *api.Operation) role {
-	switch op.Name {
-	case "TagResource", "AddTagsToResource":
-		return role{action: tag}
-	case "UntagResource", "RemoveTagsFromResource":
-		return role{action: untag}
-	case "ListTagsForResource":
-		return role{action: tags}
+	if does := action(op.Tagging().Action); does != nothing {
+		return role{action: does}
 	}
 	if s.api.Format == "smithy" {
 		return s.guessBound(op)

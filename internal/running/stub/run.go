@@ -187,7 +187,7 @@ func (s *Stub) checkParents(r *resource, parents []string) *fault {
 // setProp stores a member of a request. Tags are kept apart if the service has operations for
 // them.
 func (s *Stub) setProp(r *resource, i *item, name string, v any) {
-	if s.hasTags() && plain(name) == "tags" {
+	if s.tagged && plain(name) == "tags" {
 		if tags, ok := tagsOf(v); ok {
 			i.Tags = tags
 			return

@@ -73,6 +73,7 @@ type Stub struct {
 	bases     []string                    // paths of the servers of the description
 	roles     map[*api.Operation]role
 	resources []*resource
+	tagged    bool // the service has an operation that adds tags
 	makers    *makers
 
 	mu     sync.Mutex

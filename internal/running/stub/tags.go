@@ -1,16 +1,12 @@
 package stub
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/formwork-dev/formwork/internal/authoring/api"
 )
-
-// hasTags reports whether the service has operations for tags.
-func (s *Stub) hasTags() bool {
-	return s.operation("TagResource") != nil || s.operation("AddTagsToResource") != nil
-}
 
 // tagsOf reads tags, which are a map or a list of keys and values.
 func tagsOf(v any) (map[string]string, bool) {
@@ -96,32 +92,29 @@ func (s *Stub) tagging(c *call) (*reply, *fault) {
 	if i.Tags == nil {
 		i.Tags = map[string]string{}
 	}
-	for name, v := range c.input() {
-		if !contains(name, "tag") {
-			continue
+	t := c.op.Tagging()
+	member := cmp.Or(t.Member, &api.Member{})
+	switch given, has := c.input()[member.Name]; {
+	case t.Action == api.AddTags && (has || t.Member == nil):
+		added, ok := tagsOf(given)
+		if !ok {
+			return nil, faultf(invalid, "%s: the tags are not keys and values", cmp.Or(member.Name, c.op.Name))
 		}
-		switch c.role.action {
-		case tag:
-			tags, ok := tagsOf(v)
-			if !ok {
-				return nil, faultf(invalid, "%s: the tags are not keys and values", name)
-			}
-			maps.Copy(i.Tags, tags)
-		case untag:
-			keys, _ := v.([]any)
-			for _, key := range keys {
-				delete(i.Tags, textOf(key))
-			}
+		maps.Copy(i.Tags, added)
+	case t.Action == api.RemoveTags:
+		keys, _ := given.([]any)
+		for _, key := range keys {
+			delete(i.Tags, textOf(key))
 		}
 	}
-	if c.role.action != tags {
+	if t.Action != api.ListTags {
 		s.touch(i.id())
 	}
 	out := &reply{}
 	if c.op.Output != nil {
 		values := map[string]any{}
 		for _, m := range c.op.Output.Members {
-			if contains(m.Name, "tag") && (m.Shape.Kind == api.List || m.Shape.Kind == api.Map) {
+			if m == t.Member {
 				values[m.Name] = tagsAs(m.Shape, i.Tags)
 			} else if m.Required {
 				values[m.Name] = s.makers.value(m.Shape, wish{name: m.Name}, 0)

@@ -23,46 +23,36 @@ type frameTypeScript struct {
 // typeScriptBinding is where the binding is in a project in TypeScript.
 func typeScriptBinding(Input) string { return "src/api.ts" }
 
-// typeScriptAPI are the files of a project in TypeScript that call an API, instead of the empty handlers.
-func typeScriptAPI(in Input, f frame, b *boundAPI) ([]File, error) {
+var typeScriptQuoting = quoting{quote: quoteTypeScript, begin: "[", end: "]"}
+
+// typeScriptAPI adds the files of a project in TypeScript that call an API, instead of the empty handlers.
+func (p *project) typeScriptAPI(in Input, f *frame) error {
+	b, err := readBinding(in)
+	if err != nil {
+		return err
+	}
+	f.API = b.frame(in.Schema, typeScriptQuoting)
+	f.API.Service = strings.ReplaceAll(f.API.Service, "*/", "*\\/")
 	module, err := typeScriptBindingModule(in.Binding)
 	if err != nil {
-		return nil, fmt.Errorf("generate handlers of %s: %w", in.TypeName, err)
+		return fmt.Errorf("generate handlers of %s: %w", in.TypeName, err)
 	}
-	files := []File{{Path: typeScriptBinding(in), Data: module, Mode: Generated}}
-	all := typeScriptFrame(in, f, b)
-	type row struct {
-		template, path string
-		mode           Mode
-	}
-	rows := []row{{"api.handlers.ts", "src/handlers.ts", Refreshed}, {"client.ts", "src/client.ts", Generated}, {"wire.ts", "src/wire.ts", Generated}}
+	p.put(File{Path: typeScriptBinding(in), Data: module, Mode: Generated})
+	all := typeScriptFrame(in, *f, b)
+	p.fillAll(all, row{"typescript/api.handlers.ts", "src/handlers.ts", Refreshed}, row{"typescript/client.ts", "src/client.ts", Generated}, row{"typescript/wire.ts", "src/wire.ts", Generated})
 	if f.API.XML {
-		rows = append(rows, row{"xml.ts", "src/xml.ts", Generated})
+		p.fillAll(all, row{"typescript/xml.ts", "src/xml.ts", Generated})
 	}
-	for _, row := range rows {
-		data, err := render("typescript/"+row.template, all)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: row.path, Data: data, Mode: row.mode})
-	}
-	return files, nil
+	return nil
 }
 
 func typeScriptFrame(in Input, f frame, b *boundAPI) frameTypeScript {
-	out := frameTypeScript{frame: f, Values: "desired", Unique: typeScriptStrings(b.Find.Properties), Tries: 60 / f.API.Delay}
+	out := frameTypeScript{frame: f, Values: "desired", Unique: typeScriptQuoting.list(b.Find.Properties), Additional: f.API.Additional, Tries: 60 / f.API.Delay}
 	if f.API.Wait != "" {
 		out.Tries = 2 * 60 * 60 / f.API.Delay
 	}
 	if f.API.TagOnCreate {
 		out.Values = "values"
-	}
-	if f.API.Additional != "" {
-		var lists []string
-		for _, paths := range in.Schema.AdditionalIdentifiers {
-			lists = append(lists, "["+typeScriptStrings(topLevel(paths))+"]")
-		}
-		out.Additional = strings.Join(lists, ", ")
 	}
 	names := []string{"hasCode", "only", "Values"}
 	if f.API.Finds || f.API.HasUpdate && f.API.CreateOnly != "" {
@@ -79,7 +69,7 @@ func typeScriptFrame(in Input, f frame, b *boundAPI) frameTypeScript {
 	}
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	out.Imports = strings.Join(names, ", ")
-	out.Unread = typeScriptStrings(unread(in.Schema, b))
+	out.Unread = typeScriptQuoting.list(unread(in.Schema, b))
 	return out
 }
 
@@ -102,10 +92,6 @@ func unread(s *schema.Schema, b *boundAPI) (names []string) {
 		}
 	}
 	return names
-}
-
-func typeScriptStrings(texts []string) string {
-	return strings.Join(mapped(texts, quoteTypeScript), ", ")
 }
 
 // typeScriptBindingModule is a binding as a module.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -127,8 +126,8 @@ func (b *boundAPI) calls() []boundCall {
 	return out
 }
 
-// frame is what templates know of the API. list writes texts as a list in the language.
-func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI {
+// frame is what templates in a language know of the API.
+func (b *boundAPI) frame(s *schema.Schema, in quoting) *frameAPI {
 	f := &frameAPI{
 		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
 		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
@@ -153,7 +152,7 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		f.TagLater = !f.TagOnCreate
 	}
 	if w := b.Wait; w != nil {
-		f.Wait, f.Pending, f.Success, f.Failure, f.Gone = w.Property, list(w.Pending), list(w.Success), list(w.Failure), list(w.Gone)
+		f.Wait, f.Pending, f.Success, f.Failure, f.Gone = w.Property, in.list(w.Pending), in.list(w.Success), in.list(w.Failure), in.list(w.Gone)
 		f.Delay = max(w.Delay, 1)
 	}
 	identifiers := topLevel(s.PrimaryIdentifier)
@@ -163,13 +162,9 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 			createOnly = append(createOnly, strings.Join(p.Tokens, "/"))
 		}
 	}
-	f.CreateOnly = list(createOnly)
+	f.CreateOnly = in.list(createOnly)
 	if b.List != nil {
-		var additional []string
-		for _, paths := range s.AdditionalIdentifiers {
-			additional = append(additional, "{"+list(topLevel(paths))+"}")
-		}
-		f.Additional = strings.Join(additional, ", ")
+		f.Additional = strings.Join(mapped(s.AdditionalIdentifiers, func(paths []schema.Path) string { return in.begin + in.list(topLevel(paths)) + in.end }), ", ")
 	}
 	f.Compares = f.CreateOnly != "" || len(f.Updates) > 0
 	f.Finds = f.Additional != "" || f.Find == "list"
@@ -188,43 +183,3 @@ func topLevel(paths []schema.Path) (names []string) {
 
 // words is the name of an operation or a service in a comment: on one line.
 func words(name string) string { return strings.Join(strings.Fields(clean(name)), " ") }
-
-func goStrings(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = strconv.Quote(text)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// goBinding is where the binding is in a project in Go.
-func goBinding(Input) string { return "cmd/resource/api.json" }
-
-// goAPI are the files of a Go project that call an API, instead of the empty handlers.
-func goAPI(in Input, f frame) ([]File, error) {
-	files := []File{{Path: goBinding(in), Data: in.Binding, Mode: Generated}}
-	type row struct {
-		template, path string
-		mode           Mode
-	}
-	rows := []row{
-		{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed},
-		{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
-		{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated},
-		{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},
-	}
-	if f.API.Tags {
-		rows = append(rows, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
-	}
-	if f.API.XML {
-		rows = append(rows, row{"api.xml.go.tmpl", "cmd/resource/client_xml.go", Generated})
-	}
-	for _, row := range rows {
-		data, err := render(row.template, f)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: row.path, Data: data, Mode: row.mode})
-	}
-	return files, nil
-}
