@@ -212,6 +212,7 @@ func goAPI(in Input, f frame) ([]File, error) {
 		{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
 		{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated},
 		{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},
+		{"sign.go.tmpl", "cmd/resource/client_sign.go", Generated},
 	}
 	if f.API.Tags {
 		rows = append(rows, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
@@ -228,3 +229,6 @@ func goAPI(in Input, f frame) ([]File, error) {
 	}
 	return files, nil
 }
+
+// GoSigner is a source of the package resource with the function that signs requests to AWS.
+func GoSigner() ([]byte, error) { return render("sign.go.tmpl", frame{}) }
