@@ -16,6 +16,7 @@ import (
 // the rest of it at run time.
 type boundAPI struct {
 	API, Protocol string
+	Auth          struct{ Kind, Service string }
 	Identifier    []string
 
 	Create, Read, Delete boundCall
@@ -61,6 +62,7 @@ type frameAPI struct {
 	ETag                       bool   // read returns a property in a header
 	DeleteLive                 bool   // delete sends values that were read
 	Host                       bool   // operations have hosts of their own
+	S3                         bool   // requests are signed as S3 requires
 	Create, Read, Delete, List string // names of operations, List "" without one
 	Updates                    []frameUpdate
 	HasUpdate, Later           bool // Later: an update sets properties that create does not
@@ -136,6 +138,7 @@ func (b *boundAPI) frame(s *schema.Schema, list func([]string) string) *frameAPI
 		ETag:       slices.ContainsFunc(b.Read.Receive, func(e boundEntry) bool { return e.In == "header" }),
 		DeleteLive: slices.ContainsFunc(b.Delete.Send, func(e boundEntry) bool { return e.Live }),
 		Host:       slices.ContainsFunc(b.calls(), func(c boundCall) bool { return c.Host != "" }),
+		S3:         b.Auth.Kind == "sigv4" && b.Auth.Service == "s3",
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)
@@ -230,5 +233,5 @@ func goAPI(in Input, f frame) ([]File, error) {
 	return files, nil
 }
 
-// GoSigner is a source of the package resource with the function that signs requests to AWS.
-func GoSigner() ([]byte, error) { return render("sign.go.tmpl", frame{}) }
+// GoSigner is a source of the package resource with the function that signs requests to AWS other than to S3.
+func GoSigner() ([]byte, error) { return render("sign.go.tmpl", frame{API: &frameAPI{}}) }

@@ -434,11 +434,18 @@ export class Client {
         if (sessionToken) {
             headers['x-amz-security-token'] = sessionToken;
         }
+{{- if .API.S3}}
+        headers['x-amz-content-sha256'] = sha256(body);
+        if (body) {
+            // S3 refuses some requests without it
+            headers['content-md5'] = createHash('md5').update(body).digest('base64');
+        }
+{{- end}}
         const all: Record<string, string> = { ...headers, host: url.host };
         const names = Object.keys(all).sort();
         const canonical = [
             method,
-            url.pathname.split('/').map(percent).join('/'),
+            url.pathname{{if not .API.S3}}.split('/').map(percent).join('/'){{end}},
             [...url.searchParams]
                 .map((pair) => pair.map(percent))
                 .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))

@@ -11,6 +11,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -37,6 +38,9 @@ import software.amazon.awssdk.http.SdkHttpMethod;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.cloudformation.model.ListTypesRequest;
 import software.amazon.awssdk.services.cloudformation.model.ListTypesResponse;
+{{- if .API.S3}}
+import software.amazon.awssdk.utils.Md5Utils;
+{{- end}}
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
@@ -180,7 +184,7 @@ final class ApiConnection {
             case "bearer" -> headers.put("Authorization", "Bearer " + credential("BearerToken"));
             case "basic" -> headers.put("Authorization", basic(credential("Basic", "Username"), credential("Basic", "Password")));
             case "oauth2" -> headers.put("Authorization", "Bearer " + accessToken());
-            case "sigv4" -> headers.putAll(signature(request, url, headers, body));
+            case "sigv4" -> headers.putAll(signature(request.call().method(), url, headers, body, Clock.systemUTC()));
             default -> { }
         }
         return httpRequest(request.call().method(), target, headers, body);
@@ -242,16 +246,30 @@ final class ApiConnection {
             "the request for an access token failed with status " + response.status);
     }
 
-    private Map<String, String> signature(final ApiRequest request, final URI url, final Map<String, String> headers, final byte[] body) {
+    /** Returns the headers of a request, signed at the time of the clock. */
+    Map<String, String> signature(
+        final String method, final URI url, final Map<String, String> headers, final byte[] body, final Clock clock) {
+
         final SdkHttpFullRequest.Builder unsigned = SdkHttpFullRequest.builder()
-            .method(SdkHttpMethod.fromValue(request.call().method()))
+            .method(SdkHttpMethod.fromValue(method))
             .uri(url)
             .contentStreamProvider(() -> new ByteArrayInputStream(body));
         headers.forEach(unsigned::putHeader);
+{{- if .API.S3}}
+        unsigned.putHeader("X-Amz-Content-Sha256", "required"); // the signer replaces it
+        if (body.length > 0) {
+            unsigned.putHeader("Content-MD5", Md5Utils.md5AsBase64(body)); // S3 refuses some requests without it
+        }
+{{- end}}
         final SdkHttpFullRequest signed = Aws4Signer.create().sign(unsigned.build(), Aws4SignerParams.builder()
             .awsCredentials(credentials())
             .signingName(binding.auth().service())
             .signingRegion(Region.of(region))
+            .signingClockOverride(clock)
+{{- if .API.S3}}
+            .doubleUrlEncode(false)
+            .normalizePath(false)
+{{- end}}
             .build());
         final Map<String, String> added = new TreeMap<>();
         signed.headers().forEach((name, values) -> added.put(name, String.join(",", values)));
