@@ -354,7 +354,7 @@ export class Client {
         const { api, configuration } = this;
         const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
         const ofApi = api.endpoint{{if .API.Host}}?.replace('://', () => `://${host}`){{end}};
-        const text = (configuration.Endpoint || ofAws || ofApi || '').replace('{Region}', this.region());
+        const text = (configuration.Endpoint || ofAws || ofApi || '').replace(/\{Region\}/g, () => this.region());
         if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
             const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
             throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);

@@ -111,12 +111,12 @@ final class ApiConnection {
         prefixed = url.isEmpty();
 {{- end}}
         if (url.isEmpty() && binding.endpoint() != null) {
-            url = binding.endpoint().replace("{Region}", region);
+            url = binding.endpoint();
         }
         if (url.isEmpty()) {
             throw new ApiException(HandlerErrorCode.InvalidTypeConfiguration, "the API has no endpoint; set Endpoint in the type configuration");
         }
-        return url(url.replaceAll("/+$", ""), "Endpoint");
+        return url(url.replace("{Region}", region).replaceAll("/+$", ""), "Endpoint");
     }
 
     private static URI url(final String text, final String property) {
