@@ -145,7 +145,7 @@ final class ApiConnection {
                 try {
                     return new Answer(response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}}, response.headers);
                 } catch (IOException e) {
-                    if (!reading && call.receive().isEmpty()) { // nothing is needed of it
+                    if (call == binding.delete()) { // nothing is needed of it
                         return Answer.of(MissingNode.getInstance());
                     }
                     throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");
