@@ -480,7 +480,7 @@ export class Client {
                 : [name, detailOf(content)].filter((part) => part !== '').join(': ');
         const shown = secrets
             .sort((a, b) => b.length - a.length) // one may contain another
-            .reduce((rest, secret) => rest.split(secret).join('***'), said)
+            .reduce(hidden, said)
             .slice(0, 300);
         const parts = [call.name, status, shown].filter((part) => part !== '');
         return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
@@ -493,6 +493,18 @@ export class Client {
         const all = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret, authorization];
         return [...all, headers['x-amz-security-token']].filter((secret): secret is string => Boolean(secret));
     }
+}
+
+/**
+ * Replaces a secret in a message. One of fewer than 4 characters is replaced only where no letter or digit is next
+ * to it: words may contain it, and the message would be unreadable.
+ */
+function hidden(said: string, secret: string): string {
+    if ([...secret].length > 3) {
+        return said.split(secret).join('***');
+    }
+    const literal = secret.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    return said.replace(new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu'), '***');
 }
 
 /** What the body of an error says. Other members of the details of FastAPI repeat the request. */

@@ -28,6 +28,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Pattern;
 import software.amazon.awssdk.auth.credentials.AwsCredentials;
 import software.amazon.awssdk.auth.signer.Aws4Signer;
 import software.amazon.awssdk.auth.signer.params.Aws4SignerParams;
@@ -364,10 +365,21 @@ final class ApiConnection {
             ? "redirects are not followed; set Endpoint in the type configuration to the URL of the API"
             : message(body);
         for (final String secret : secrets) {
-            message = message.replace(secret, "***");
+            message = hide(message, secret);
         }
         message = message.substring(0, Math.min(message.length(), MAX_MESSAGE_LENGTH));
         return new ApiException(code, call.name() + ": status " + status + (message.isEmpty() ? "" : ": " + message));
+    }
+
+    /**
+     * Replaces a secret in a message. One of fewer than 4 characters is replaced only where no letter or digit is next
+     * to it: words may contain it, and the message would be unreadable.
+     */
+    private static String hide(final String message, final String secret) {
+        if (secret.codePointCount(0, secret.length()) > 3) {
+            return message.replace(secret, "***");
+        }
+        return message.replaceAll("(?<![\\p{L}\\p{N}])" + Pattern.quote(secret) + "(?![\\p{L}\\p{N}])", "***");
     }
 
     private static String errorName(final Response response, final JsonNode body) {
