@@ -241,6 +241,24 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 			}
 		}
 	}
+	if b.API.Protocol == "restXml" { // services may require the order of elements
+		slices.SortStableFunc(out.Send, func(x, y Bound) int { return slices.Compare(placeIn(op.Body, x), placeIn(op.Body, y)) })
+	}
+}
+
+// placeIn is the place of what is sent among the members of a body, at each depth; nothing for what is not in the body.
+func placeIn(body *Shape, s Bound) (place []int) {
+	if s.In != InBody.String() {
+		return nil
+	}
+	for _, wire := range s.At {
+		i := slices.IndexFunc(body.Members, func(m *Member) bool { return m.Wire == wire })
+		if i < 0 {
+			break
+		}
+		place, body = append(place, i), body.Members[i].Shape
+	}
+	return place
 }
 
 // sendHost binds the members that are in the host of an operation.

@@ -198,6 +198,34 @@ enum Size { SMALL, LARGE }
 	}
 }
 
+// TestOrderInXML: a request has its elements in the order of the model, wherever the identifier is.
+func TestOrderInXML(t *testing.T) {
+	binding, _ := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restXml
+@restXml
+service Keys { version: "1", operations: [CreateKey, GetKey, DeleteKey] }
+@http(method: "POST", uri: "/keys", code: 201)
+operation CreateKey { input := { @required @httpPayload Config: KeyConfig } }
+@readonly
+@http(method: "GET", uri: "/keys/{Id}")
+operation GetKey { input := { @required @httpLabel Id: String }, output := { @httpPayload Key: KeyConfig } }
+@idempotent
+@http(method: "DELETE", uri: "/keys/{Id}", code: 204)
+operation DeleteKey { input := { @required @httpLabel Id: String } }
+structure KeyConfig { Size: String, @required Id: String, Comment: String }
+`, "Key")
+	create, _, _ := strings.Cut(binding, `"read":`)
+	last := -1
+	for _, name := range []string{"Size", "Id", "Comment"} {
+		at := strings.Index(create, `{"property":"`+name+`","in":"body"`)
+		if at <= last {
+			t.Errorf("%s is missing, or before others:\n%s", name, create)
+		}
+		last = at
+	}
+}
+
 // TestBindHosts: every operation sends what its host has, those that list and tag, too.
 func TestBindHosts(t *testing.T) {
 	binding, _ := boundTo(t, strings.ReplaceAll(`$version: "2"

@@ -15,6 +15,7 @@ import (
 // the rest of it at run time.
 type boundAPI struct {
 	API, Protocol string
+	Auth          struct{ Kind, Service string }
 	Identifier    []string
 
 	Create, Read, Delete boundCall
@@ -60,6 +61,7 @@ type frameAPI struct {
 	ETag                       bool   // read returns a property in a header
 	DeleteLive                 bool   // delete sends values that were read
 	Host                       bool   // operations have hosts of their own
+	S3                         bool   // requests are signed as S3 requires
 	Create, Read, Delete, List string // names of operations, List "" without one
 	Updates                    []frameUpdate
 	HasUpdate, Later           bool // Later: an update sets properties that create does not
@@ -135,6 +137,7 @@ func (b *boundAPI) frame(s *schema.Schema, in quoting) *frameAPI {
 		ETag:       slices.ContainsFunc(b.Read.Receive, func(e boundEntry) bool { return e.In == "header" }),
 		DeleteLive: slices.ContainsFunc(b.Delete.Send, func(e boundEntry) bool { return e.Live }),
 		Host:       slices.ContainsFunc(b.calls(), func(c boundCall) bool { return c.Host != "" }),
+		S3:         b.Auth.Kind == "sigv4" && b.Auth.Service == "s3",
 	}
 	if b.List != nil {
 		f.List = words(b.List.Name)

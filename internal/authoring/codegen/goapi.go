@@ -12,7 +12,8 @@ func (p *project) goAPI(in Input, f *frame) error {
 	f.API = b.frame(in.Schema, goQuoting)
 	p.put(File{Path: goBinding(in), Data: in.Binding, Mode: Generated})
 	p.fillAll(*f, row{"api.resource.go.tmpl", "cmd/resource/resource.go", Refreshed}, row{"api.client.go.tmpl", "cmd/resource/client.go", Generated},
-		row{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated}, row{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated})
+		row{"api.wire.go.tmpl", "cmd/resource/client_wire.go", Generated}, row{"api.auth.go.tmpl", "cmd/resource/client_auth.go", Generated},
+		row{"sign.go.tmpl", "cmd/resource/client_sign.go", Generated})
 	if f.API.Tags {
 		p.fillAll(*f, row{"api.tags.go.tmpl", "cmd/resource/client_tags.go", Generated})
 	}
@@ -21,3 +22,6 @@ func (p *project) goAPI(in Input, f *frame) error {
 	}
 	return nil
 }
+
+// GoSigner is a source of the package resource with the function that signs requests to AWS other than to S3.
+func GoSigner() ([]byte, error) { return render("sign.go.tmpl", frame{API: &frameAPI{}}) }

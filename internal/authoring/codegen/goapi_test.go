@@ -56,7 +56,7 @@ func TestAPIClientMore(t *testing.T) {
 	gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestHosts|TestAmong|TestHeader", "./cmd/resource")
 }
 
-// TestAPIClientXML runs the tests of the client of a service with XML.
+// TestAPIClientXML runs the tests of the client of a service with XML: with restXml it is S3.
 func TestAPIClientXML(t *testing.T) {
 	text, err := os.ReadFile("testdata/client_xml_test.go.txt")
 	if err != nil {
@@ -71,6 +71,9 @@ func TestAPIClientXML(t *testing.T) {
 			files, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: binding(t, func(b map[string]any) {
 				b["protocol"], b["namespace"], b["version"] = protocol, "urn:t", "2026-01-01"
 				inside(b, "read")["result"] = "ReadResult"
+				if protocol == "restXml" {
+					b["auth"] = map[string]any{"kind": "sigv4", "service": "s3"}
+				}
 			})})
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +88,7 @@ func TestAPIClientXML(t *testing.T) {
 			}
 			write(t, dir, "cmd/resource/client_xml_test.go", test.String())
 			write(t, dir, "cmd/resource/client_test.go", string(common))
-			gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestTrees|TestHostileXML|TestXMLFailures|TestCharacters", "./cmd/resource")
+			gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestTrees|TestHostileXML|TestXMLFailures|TestCharacters|TestOrder|TestTagsInXML|TestSignatureS3", "./cmd/resource")
 		})
 	}
 }

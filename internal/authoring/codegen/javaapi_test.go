@@ -54,6 +54,7 @@ func TestJavaClient(t *testing.T) {
 		return func(binding, _ map[string]any) {
 			clear(binding)
 			maps.Copy(binding, readObject(t, "testdata/api/binding.xml.json"))
+			binding["auth"] = map[string]any{"kind": "sigv4", "service": map[string]string{"restXml": "s3", "awsQuery": "things"}[protocol]}
 			if binding["protocol"] = protocol; protocol == "awsQuery" {
 				read := binding["read"].(map[string]any)
 				read["path"] = "/"

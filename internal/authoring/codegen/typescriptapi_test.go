@@ -17,7 +17,7 @@ func TestTypeScriptClient(t *testing.T) {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	for folder, api := range map[string]*frameAPI{"json": {ETag: true, Host: true, Among: true}, "restxml": {XML: true}, "awsquery": {XML: true, Query: true}} {
+	for folder, api := range map[string]*frameAPI{"json": {ETag: true, Host: true, Among: true}, "restxml": {XML: true, S3: true}, "awsquery": {XML: true, Query: true}} {
 		for _, name := range []string{"client", "wire", "xml"} {
 			if name == "xml" && !api.XML {
 				continue

@@ -160,6 +160,11 @@ func (d *Derived) Adapt(code *Code, files []codegen.File) ([]codegen.File, error
 		sources = []string{"cmd/resource/resource.go", "cmd/resource/custom_resource.go", "cmd/resource/custom_program.go"}
 		if !f.Read {
 			sources = append(sources, "cmd/resource/custom_state.go")
+			signer, err := codegen.GoSigner()
+			if err != nil {
+				return nil, err
+			}
+			put("cmd/resource/custom_sign.go", signer)
 		}
 		put("Makefile", buildProgram(get("Makefile"), code.Program, code.Tags))
 	default:

@@ -13,7 +13,7 @@ import uuid
 from http.client import HTTPException, IncompleteRead
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from botocore.auth import SigV4Auth  # type: ignore
+from botocore.auth import {{if .API.S3}}S3{{end}}SigV4Auth  # type: ignore
 from botocore.awsrequest import AWSRequest  # type: ignore
 from cloudformation_cli_python_lib import Resource, SessionProxy, exceptions
 from cloudformation_cli_python_lib.interface import BaseModel
@@ -442,8 +442,13 @@ class Client:
             raise exceptions.InvalidCredentials(
                 "the request has no AWS credentials: the type needs an execution role"
             )
+{{- if .API.S3}}
+        if data is not None:  # S3 refuses some requests without it
+            digest = base64.b64encode(hashlib.md5(data).digest())
+            headers = {**headers, "Content-MD5": digest.decode()}
+{{- end}}
         request = AWSRequest(method, url, headers=headers, data=data)
-        SigV4Auth(credentials, API["auth"]["service"], self._region).add_auth(request)
+        {{if .API.S3}}S3{{end}}SigV4Auth(credentials, API["auth"]["service"], self._region).add_auth(request)
         return dict(request.headers.items())
 
 

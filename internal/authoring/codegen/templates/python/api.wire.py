@@ -172,7 +172,7 @@ def failure(
         said = "redirects are not followed; "
         said += "set Endpoint in the type configuration to the URL of the API"
     for secret in sorted(secrets, key=len, reverse=True):
-        said = said.replace(secret, "***")
+        said = hide(said, secret)
     return kind(f"{message}: {said[:300]}" if said else message)
 
 
@@ -200,6 +200,17 @@ def put(body: Any, path: List[str], value: Any) -> Any:
 def text_of(value: Any) -> str:
     """Returns a value as it is written in a path, a query or a header."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def hide(said: str, secret: str) -> str:
+    """Replaces a secret in a message.
+
+    One of fewer than 4 characters is replaced only where no letter or digit is next
+    to it: words may contain it, and the message would be unreadable.
+    """
+    if len(secret) > 3:
+        return said.replace(secret, "***")
+    return re.sub(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", "***", said)
 
 
 def secrets_in(value: Any, shape: Mapping[str, Any], secret: bool) -> Iterable[str]:

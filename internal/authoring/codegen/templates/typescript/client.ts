@@ -354,7 +354,7 @@ export class Client {
         const { api, configuration } = this;
         const ofAws = api.auth.kind === 'sigv4' ? process.env.AWS_ENDPOINT_URL : undefined;
         const ofApi = api.endpoint{{if .API.Host}}?.replace('://', () => `://${host}`){{end}};
-        const text = (configuration.Endpoint || ofAws || ofApi || '').replace('{Region}', this.region());
+        const text = (configuration.Endpoint || ofAws || ofApi || '').replace(/\{Region\}/g, () => this.region());
         if (!/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text)) {
             const reason = 'set Endpoint to the URL of the API, such as https://api.example.com/v1';
             throw new exceptions.InvalidTypeConfiguration(api.typeName, reason);
@@ -434,11 +434,18 @@ export class Client {
         if (sessionToken) {
             headers['x-amz-security-token'] = sessionToken;
         }
+{{- if .API.S3}}
+        headers['x-amz-content-sha256'] = sha256(body);
+        if (body) {
+            // S3 refuses some requests without it
+            headers['content-md5'] = createHash('md5').update(body).digest('base64');
+        }
+{{- end}}
         const all: Record<string, string> = { ...headers, host: url.host };
         const names = Object.keys(all).sort();
         const canonical = [
             method,
-            url.pathname.split('/').map(percent).join('/'),
+            url.pathname{{if not .API.S3}}.split('/').map(percent).join('/'){{end}},
             [...url.searchParams]
                 .map((pair) => pair.map(percent))
                 .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
@@ -473,7 +480,7 @@ export class Client {
                 : [name, detailOf(content)].filter((part) => part !== '').join(': ');
         const shown = secrets
             .sort((a, b) => b.length - a.length) // one may contain another
-            .reduce((rest, secret) => rest.split(secret).join('***'), said)
+            .reduce(hidden, said)
             .slice(0, 300);
         const parts = [call.name, status, shown].filter((part) => part !== '');
         return new ApiError(code, parts.join(': '), status, Number(headers.get('retry-after')) || 0);
@@ -486,6 +493,18 @@ export class Client {
         const all = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret, authorization];
         return [...all, headers['x-amz-security-token']].filter((secret): secret is string => Boolean(secret));
     }
+}
+
+/**
+ * Replaces a secret in a message. One of fewer than 4 characters is replaced only where no letter or digit is next
+ * to it: words may contain it, and the message would be unreadable.
+ */
+function hidden(said: string, secret: string): string {
+    if ([...secret].length > 3) {
+        return said.split(secret).join('***');
+    }
+    const literal = secret.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    return said.replace(new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, 'gu'), '***');
 }
 
 /** What the body of an error says. Other members of the details of FastAPI repeat the request. */

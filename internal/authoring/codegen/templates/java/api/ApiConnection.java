@@ -11,6 +11,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -27,6 +28,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Pattern;
 import software.amazon.awssdk.auth.credentials.AwsCredentials;
 import software.amazon.awssdk.auth.signer.Aws4Signer;
 import software.amazon.awssdk.auth.signer.params.Aws4SignerParams;
@@ -37,6 +39,9 @@ import software.amazon.awssdk.http.SdkHttpMethod;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.cloudformation.model.ListTypesRequest;
 import software.amazon.awssdk.services.cloudformation.model.ListTypesResponse;
+{{- if .API.S3}}
+import software.amazon.awssdk.utils.Md5Utils;
+{{- end}}
 import software.amazon.cloudformation.proxy.AmazonWebServicesClientProxy;
 import software.amazon.cloudformation.proxy.HandlerErrorCode;
 
@@ -107,12 +112,12 @@ final class ApiConnection {
         prefixed = url.isEmpty();
 {{- end}}
         if (url.isEmpty() && binding.endpoint() != null) {
-            url = binding.endpoint().replace("{Region}", region);
+            url = binding.endpoint();
         }
         if (url.isEmpty()) {
             throw new ApiException(HandlerErrorCode.InvalidTypeConfiguration, "the API has no endpoint; set Endpoint in the type configuration");
         }
-        return url(url.replaceAll("/+$", ""), "Endpoint");
+        return url(url.replace("{Region}", region).replaceAll("/+$", ""), "Endpoint");
     }
 
     private static URI url(final String text, final String property) {
@@ -141,7 +146,7 @@ final class ApiConnection {
                 try {
                     return new Answer(response.{{if .API.Query}}xml().path(call.result()){{else if .API.XML}}xml(){{else}}json(){{end}}, response.headers);
                 } catch (IOException e) {
-                    if (!reading && call.receive().isEmpty()) { // nothing is needed of it
+                    if (call == binding.delete()) { // nothing is needed of it
                         return Answer.of(MissingNode.getInstance());
                     }
                     throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + ": the response is not {{if .API.XML}}XML{{else}}JSON{{end}}");
@@ -180,7 +185,7 @@ final class ApiConnection {
             case "bearer" -> headers.put("Authorization", "Bearer " + credential("BearerToken"));
             case "basic" -> headers.put("Authorization", basic(credential("Basic", "Username"), credential("Basic", "Password")));
             case "oauth2" -> headers.put("Authorization", "Bearer " + accessToken());
-            case "sigv4" -> headers.putAll(signature(request, url, headers, body));
+            case "sigv4" -> headers.putAll(signature(request.call().method(), url, headers, body, Clock.systemUTC()));
             default -> { }
         }
         return httpRequest(request.call().method(), target, headers, body);
@@ -242,16 +247,30 @@ final class ApiConnection {
             "the request for an access token failed with status " + response.status);
     }
 
-    private Map<String, String> signature(final ApiRequest request, final URI url, final Map<String, String> headers, final byte[] body) {
+    /** Returns the headers of a request, signed at the time of the clock. */
+    Map<String, String> signature(
+        final String method, final URI url, final Map<String, String> headers, final byte[] body, final Clock clock) {
+
         final SdkHttpFullRequest.Builder unsigned = SdkHttpFullRequest.builder()
-            .method(SdkHttpMethod.fromValue(request.call().method()))
+            .method(SdkHttpMethod.fromValue(method))
             .uri(url)
             .contentStreamProvider(() -> new ByteArrayInputStream(body));
         headers.forEach(unsigned::putHeader);
+{{- if .API.S3}}
+        unsigned.putHeader("X-Amz-Content-Sha256", "required"); // the signer replaces it
+        if (body.length > 0) {
+            unsigned.putHeader("Content-MD5", Md5Utils.md5AsBase64(body)); // S3 refuses some requests without it
+        }
+{{- end}}
         final SdkHttpFullRequest signed = Aws4Signer.create().sign(unsigned.build(), Aws4SignerParams.builder()
             .awsCredentials(credentials())
             .signingName(binding.auth().service())
             .signingRegion(Region.of(region))
+            .signingClockOverride(clock)
+{{- if .API.S3}}
+            .doubleUrlEncode(false)
+            .normalizePath(false)
+{{- end}}
             .build());
         final Map<String, String> added = new TreeMap<>();
         signed.headers().forEach((name, values) -> added.put(name, String.join(",", values)));
@@ -346,10 +365,21 @@ final class ApiConnection {
             ? "redirects are not followed; set Endpoint in the type configuration to the URL of the API"
             : message(body);
         for (final String secret : secrets) {
-            message = message.replace(secret, "***");
+            message = hide(message, secret);
         }
         message = message.substring(0, Math.min(message.length(), MAX_MESSAGE_LENGTH));
         return new ApiException(code, call.name() + ": status " + status + (message.isEmpty() ? "" : ": " + message));
+    }
+
+    /**
+     * Replaces a secret in a message. One of fewer than 4 characters is replaced only where no letter or digit is next
+     * to it: words may contain it, and the message would be unreadable.
+     */
+    private static String hide(final String message, final String secret) {
+        if (secret.codePointCount(0, secret.length()) > 3) {
+            return message.replace(secret, "***");
+        }
+        return message.replaceAll("(?<![\\p{L}\\p{N}])" + Pattern.quote(secret) + "(?![\\p{L}\\p{N}])", "***");
     }
 
     private static String errorName(final Response response, final JsonNode body) {
