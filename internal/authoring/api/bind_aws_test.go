@@ -342,3 +342,113 @@ func TestManyLackingMembers(t *testing.T) {
 		t.Error("the tree is not write-only as a whole")
 	}
 }
+
+// TestBindOddNames: requests name the resource otherwise than responses and its shape, and one token is the identifier. What
+// create requires is a property although it is marked as none; binary values are as long as their Base64.
+func TestBindOddNames(t *testing.T) {
+	binding, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Plans { version: "1", operations: [CreatePlan, GetPlan, UpdatePlan, UpdatePlanPart, DeletePlan] }
+@http(method: "PUT", uri: "/plans", code: 201)
+operation CreatePlan {
+    input := { @required @notProperty sourceId: String, @required data: Data, @httpQuery("owner") owner: String, size: Integer, @idempotencyToken @required token: String }
+    output := { planArn: Arn }
+}
+@readonly
+@http(method: "GET", uri: "/plans/{planIdentifier}")
+operation GetPlan { input := { @required @httpLabel planIdentifier: PlanId, @httpQuery("owner") owner: String }, output := { planId: String, planArn: Arn, size: Integer, owner: String } }
+@http(method: "POST", uri: "/plans")
+operation UpdatePlan { input := { @required planIdentifier: String, @httpQuery("owner") owner: String, size: Integer } }
+@http(method: "POST", uri: "/plans/{planIdentifier}/parts/{partId}")
+operation UpdatePlanPart { input := { @required @httpLabel planIdentifier: String, @required @httpLabel partId: String, size: Integer, weight: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/plans", code: 204)
+operation DeletePlan { input := { @required @idempotencyToken @httpQuery("id") planIdentifier: String } }
+string Arn
+@pattern("^plan-[0-9]+$")
+string PlanId
+@length(min: 1, max: 4)
+blob Data
+`, "Plan")
+	for _, want := range []string{
+		`"identifier":["PlanArn"]`, // create does not return PlanId
+		`"send":[{"property":"PlanArn","in":"path","at":["planIdentifier"]`,
+		`"send":[{"property":"PlanArn","in":"body","at":["planIdentifier"]`,
+		`"send":[{"property":"PlanArn","in":"query","at":["id"]`,
+		`"property":"SourceId","in":"body"`,
+		`"find":{"by":"token"`,
+		`"409":"AlreadyExists"`,
+	} {
+		if !strings.Contains(binding, want) {
+			t.Errorf("the binding does not contain %s:\n%s", want, binding)
+		}
+	}
+	if strings.Contains(binding, "UpdatePlanPart") {
+		t.Errorf("a part is an update of the resource:\n%s", binding)
+	}
+	for _, want := range []string{
+		`"PlanArn":{"type":"string","pattern":"^plan-[0-9]+$"}`, `"minLength":4,"maxLength":8`, `"required":["SourceId","Data"]`,
+		`"createOnlyProperties":["/properties/Owner","/properties/SourceId","/properties/Data"]`,
+	} {
+		if !strings.Contains(schema, want) {
+			t.Errorf("the schema does not contain %s:\n%s", want, schema)
+		}
+	}
+}
+
+// TestErrorsOfCreate: what exists already has another name in each service.
+func TestErrorsOfCreate(t *testing.T) {
+	for _, test := range []struct{ errors, want string }{
+		{"ResourceInUseException", `"ResourceInUseException":"AlreadyExists"`},
+		{"JobInUse", `"JobInUse":"AlreadyExists"`},
+		{"SubnetInUse", `"SubnetInUse":"ResourceConflict"`},
+		{"ResourceInUseException, TagsAlreadyExist", `"ResourceInUseException":"AlreadyExists"`},
+		{"ResourceInUseException, JobAlreadyExists", `"ResourceInUseException":"ResourceConflict"`},
+	} {
+		var shapes string
+		for _, name := range strings.Split(test.errors, ", ") {
+			shapes += "@error(\"client\")\nstructure " + name + " {}\n"
+		}
+		binding, _ := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Jobs { version: "1", operations: [CreateJob, GetJob, DeleteJob] }
+@http(method: "POST", uri: "/jobs", code: 201)
+operation CreateJob { input := { @required name: String }, errors: [`+test.errors+`] }
+@readonly
+@http(method: "GET", uri: "/jobs/{name}")
+operation GetJob { input := { @required @httpLabel name: String }, output := { name: String } }
+@idempotent
+@http(method: "DELETE", uri: "/jobs/{name}", code: 204)
+operation DeleteJob { input := { @required @httpLabel name: String } }
+`+shapes, "Job")
+		if !strings.Contains(binding, test.want) {
+			t.Errorf("%s: the binding does not contain %s:\n%s", test.errors, test.want, binding)
+		}
+	}
+}
+
+// TestCreateThatReplaces: a token does not say whether a Put makes a resource or replaces one.
+func TestCreateThatReplaces(t *testing.T) {
+	binding, _ := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Rules { version: "1", operations: [PutRule, GetRule, DeleteRule] }
+@idempotent
+@http(method: "PUT", uri: "/rules/{name}")
+operation PutRule { input := { @required @httpLabel name: String, size: Integer, @idempotencyToken token: String } }
+@readonly
+@http(method: "GET", uri: "/rules/{name}")
+operation GetRule { input := { @required @httpLabel name: String }, output := { name: String, size: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/rules/{name}", code: 204)
+operation DeleteRule { input := { @required @httpLabel name: String } }
+`, "Rule")
+	if !strings.Contains(binding, `"find":{"by":"identifier"`) {
+		t.Errorf("the first call does not look:\n%s", binding)
+	}
+}

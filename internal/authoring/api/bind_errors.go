@@ -45,7 +45,7 @@ func (b *binder) errors(op *Operation, action string) map[string]string {
 		exists = exists || e.Name != "" && handlerCode(e.Name) == "AlreadyExists" && !strings.Contains(norm(e.Name), "tag")
 	}
 	taken := func(name string) bool { // errors of a create that mean the same otherwise
-		return strings.Contains(norm(name), "conflict") || strings.Contains(norm(name), "inuse")
+		return strings.Contains(norm(name), "conflict") || strings.Contains(norm(name), "resourceinuse") || strings.Contains(norm(name), norm(b.Resource.Name)+"inuse")
 	}
 	add := func(name, code string, status int) {
 		if code == "" {

@@ -450,3 +450,78 @@ structure DomainData { name: String, arn: String, size: Integer }
 		{"GET /domain?domain=a", 200, `={"domain":{"arn":"arn:aws:domains:us-east-1:123456789012:domain/a","name":"a","size":2}}`, ""},
 	})
 }
+
+// TestIdentifiersThatFit: what the stub makes fits what requests want of it, where responses leave it open; a create by PUT refuses
+// what exists, one called Put replaces it; what is in the path or beside an envelope is kept.
+func TestIdentifiersThatFit(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.auth#sigv4
+use aws.protocols#restJson1
+@restJson1
+@sigv4(name: "hooks")
+service Hooks { version: "1", operations: [CreateHook, GetHook, MoveHook, DeleteHook, TagResource, UntagResource, CreateMesh, GetMesh, DeleteMesh, PutRule, GetRule, DeleteRule, CreateUnit, GetUnit, DeleteUnit] }
+@http(method: "POST", uri: "/apps/{appId}/hooks", code: 201)
+operation CreateHook { input := { @required @httpLabel appId: String, @required hook: HookConfig, origin: String, @notProperty rate: String }, output := { id: String } }
+structure HookConfig { size: Integer }
+@readonly
+@http(method: "GET", uri: "/hooks/{hookIdentifier}")
+operation GetHook { input := { @required @httpLabel hookIdentifier: HookId }, output := { id: String, arn: String, appId: String, origin: String, size: Integer, rate: String, zone: String } }
+@http(method: "POST", uri: "/hooks/{hookIdentifier}/part")
+operation MoveHook { input := { @required @httpLabel hookIdentifier: HookId, @required part: String, zone: String } }
+@idempotent
+@http(method: "DELETE", uri: "/hooks/{hookIdentifier}", code: 204)
+operation DeleteHook { input := { @required @httpLabel hookIdentifier: HookId } }
+@http(method: "POST", uri: "/tags/{resourceArn}", code: 204)
+operation TagResource { input := { @required @httpLabel resourceArn: HookArn, @required tags: Tags } }
+@http(method: "DELETE", uri: "/tags/{resourceArn}", code: 204)
+operation UntagResource { input := { @required @httpLabel resourceArn: HookArn, @required @httpQuery("keys") tagKeys: Keys } }
+map Tags { key: String, value: String }
+list Keys { member: String }
+@pattern("^h-[0-9a-f]{9}$")
+string HookId
+@pattern("^arn:aws:hooks:::[a-z]{3}-[a-z0-9]+$")
+@length(min: 60)
+string HookArn
+@idempotent
+@http(method: "PUT", uri: "/meshes", code: 201)
+operation CreateMesh { input := { @required meshName: String } }
+@readonly
+@http(method: "GET", uri: "/meshes/{meshName}")
+operation GetMesh { input := { @required @httpLabel meshName: String }, output := { meshName: String } }
+@idempotent
+@http(method: "DELETE", uri: "/meshes/{meshName}", code: 204)
+operation DeleteMesh { input := { @required @httpLabel meshName: String } }
+@idempotent
+@http(method: "PUT", uri: "/rules/{name}")
+operation PutRule { input := { @required @httpLabel name: String, size: Integer } }
+@readonly
+@http(method: "GET", uri: "/rules/{name}")
+operation GetRule { input := { @required @httpLabel name: String }, output := { name: String, size: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/rules/{name}", code: 204)
+operation DeleteRule { input := { @required @httpLabel name: String } }
+@http(method: "POST", uri: "/units", code: 201)
+operation CreateUnit { input := { size: Integer }, output := { unitArn: String } }
+@readonly
+@http(method: "GET", uri: "/units/{unitId}")
+operation GetUnit { input := { @required @httpLabel unitId: String }, output := { unitArn: String, size: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/units/{unitId}", code: 204)
+operation DeleteUnit { input := { @required @httpLabel unitId: String } }
+`)})
+	play(t, s, []step{
+		{`POST /apps/a1/hooks {"hook": {"size": 1}, "origin": "o"}`, 201, `"id":"<>`, ""},
+		{"GET /hooks/$1", 200, `"appId":"a1","arn":"<>`, ""},
+		{"GET /hooks/$1", 200, `"origin":"o","rate":"`, ""}, // which create does not have to set
+		{"GET /hooks/$1", 200, `"size":1,"zone":"`, ""},     // which only an operation on a part sets
+		{`POST /tags/$2 {"tags": {"a": "b"}}`, 204, "", ""},
+		{`PUT /meshes {"meshName": "m"}`, 201, "", ""},
+		{`PUT /meshes {"meshName": "m"}`, 409, "Mesh m exists already", ""},
+		{`PUT /rules/r {"size": 1}`, 200, "", ""},
+		{`PUT /rules/r {"size": 2}`, 200, "", ""},
+		{"GET /rules/r", 200, `"size":2`, ""},
+		{`POST /units {"size": 3}`, 201, `"unitArn":"<>`, ""},
+		{"GET /units/$3", 200, `"size":3`, ""},
+	})
+}
