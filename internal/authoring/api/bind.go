@@ -304,7 +304,7 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	if action == "read" && m.Shape.Kind == List && b.Resource.Among != "" && m.Selects(singular(m.Name)) {
 		return b.params[norm(singular(m.Name))] // the only item
 	}
-	if m.Required && action != "update" {
+	if m.Required && (action != "update" || m.In == InPath) {
 		if p := b.exact(m.Name); p != nil && p.Identifier {
 			return p
 		}
@@ -399,6 +399,19 @@ func (b *binder) checkIdentifiers() {
 			if !has(call.Send) && !b.named(name).Parent {
 				b.refuse(b.Resource.At, fmt.Sprintf("%s does not take %s, which identifies the resource", call.Name, name), "")
 			}
+		}
+	}
+	b.checkKnown(b.Resource.Read, b.out.Read)
+	b.checkKnown(b.Resource.Delete, b.out.Delete)
+}
+
+// checkKnown refuses a type if a request requires what handlers do not know from the identifier.
+func (b *binder) checkKnown(op *Operation, call *Call) {
+	for _, m := range op.Members() {
+		at := b.inRequest(op, m)
+		sent := slices.ContainsFunc(call.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && len(at) > 0 && s.At[0] == at[0] })
+		if m.Required && m.Default == nil && !m.Token && !sent && b.API.Format == "smithy" {
+			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no identifier and in no response of %s", op.Name, m.Name, b.Resource.Read.Name), "name other operations in the settings, or write the handlers by hand")
 		}
 	}
 }

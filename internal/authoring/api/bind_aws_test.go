@@ -452,3 +452,91 @@ operation DeleteRule { input := { @required @httpLabel name: String } }
 		t.Errorf("the first call does not look:\n%s", binding)
 	}
 }
+
+// TestIdentifierByItsPattern: of several members that may be the identifier, it is the one with the pattern that the read wants; an
+// ARN, if only an ARN is taken.
+func TestIdentifierByItsPattern(t *testing.T) {
+	model := `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Snaps { version: "1", operations: [CreateGraphSnap, GetGraphSnap, DeleteGraphSnap] }
+@http(method: "POST", uri: "/snaps", code: 201)
+operation CreateGraphSnap { input := { @required snapName: String, limits: Limits }, output := { id: SnapId, arn: SnapArn, snapName: String } }
+@readonly
+@http(method: "GET", uri: "/snaps/{snapIdentifier}")
+operation GetGraphSnap { input := { @required @httpLabel snapIdentifier: TAKEN }, output := { id: SnapId, arn: SnapArn, snapName: String, limits: Limits } }
+@idempotent
+@http(method: "DELETE", uri: "/snaps/{snapIdentifier}", code: 204)
+operation DeleteGraphSnap { input := { @required @httpLabel snapIdentifier: TAKEN } }
+@pattern("^gs-[a-z0-9]{10}$")
+string SnapId
+string SnapArn
+@pattern("^arn:aws:snaps:.*$")
+string TakenArn
+map Limits { key: Word, value: Integer }
+@length(min: 3, max: 9)
+string Word
+`
+	binding, schema := boundTo(t, strings.ReplaceAll(model, "TAKEN", "SnapId"), "GraphSnap")
+	if want := `"identifier":["Id"]`; !strings.Contains(binding, want) {
+		t.Errorf("the binding does not contain %s:\n%s", want, binding)
+	}
+	if want := `{"^.{3,9}$":`; !strings.Contains(schema, want) {
+		t.Errorf("the schema does not contain %s:\n%s", want, schema)
+	}
+	if binding, _ = boundTo(t, strings.ReplaceAll(model, "TAKEN", "TakenArn"), "GraphSnap"); !strings.Contains(binding, `"identifier":["Arn"]`) {
+		t.Errorf("the identifier is not the ARN:\n%s", binding)
+	}
+}
+
+// TestNumbersThatIdentify: identifiers are texts that the service can read as numbers of its size. The path of an update may have
+// another name for them than that of the read.
+func TestNumbersThatIdentify(t *testing.T) {
+	for kind, want := range map[string]string{"Integer": `^(0|[1-9][0-9]{0,8})$`, "Long": `^(0|[1-9][0-9]{0,14})$`} {
+		binding, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Turns { version: "1", operations: [CreateTurn, GetTurn, UpdateTurn, DeleteTurn] }
+@http(method: "POST", uri: "/turns", code: 201)
+operation CreateTurn { input := { size: Integer }, output := { number: `+kind+` } }
+@readonly
+@http(method: "GET", uri: "/turns/{turnNumber}")
+operation GetTurn { input := { @required @httpLabel turnNumber: `+kind+` }, output := { number: `+kind+`, size: Integer } }
+@http(method: "PATCH", uri: "/turns/{number}")
+operation UpdateTurn { input := { @required @httpLabel number: `+kind+`, size: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/turns/{number}", code: 204)
+operation DeleteTurn { input := { @required @httpLabel number: `+kind+` } }
+`, "Turn")
+		if !strings.Contains(schema, want) {
+			t.Errorf("%s: the schema does not contain %s:\n%s", kind, want, schema)
+		}
+		if want := `"path":"/turns/{number}","send":[{"property":"Number","in":"path","at":["number"]`; !strings.Contains(binding, want) {
+			t.Errorf("%s: the binding does not contain %s:\n%s", kind, want, binding)
+		}
+	}
+}
+
+// TestUnknownInRequests: handlers that would lack what read or delete require are not generated.
+func TestUnknownInRequests(t *testing.T) {
+	a := readModel(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Sets { version: "1", operations: [CreateSet, GetSet, DeleteSet] }
+@http(method: "POST", uri: "/sets", code: 201)
+operation CreateSet { input := { @required changeToken: String }, output := { id: String } }
+@readonly
+@http(method: "GET", uri: "/sets/{id}")
+operation GetSet { input := { @required @httpLabel id: String }, output := { id: String } }
+@http(method: "DELETE", uri: "/sets/{id}", code: 204)
+operation DeleteSet { input := { @required @httpLabel id: String, @required @httpQuery("token") changeToken: String } }
+`)
+	d, _ := Derive(a, a.Resource("Set"), "Acme::T::Set", &Settings{})
+	_, problems := d.Bind()
+	if want := "DeleteSet requires changeToken, which is no identifier and in no response of GetSet"; problems == nil || !strings.Contains(problems.Err().Error(), want) {
+		t.Errorf("got %v, want %s", problems, want)
+	}
+}

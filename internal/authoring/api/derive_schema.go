@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -270,7 +271,8 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	shape := m.Shape
 	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
 		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
-		shape = &Shape{Kind: String, Pattern: "^(0|[1-9][0-9]{0,14})$"}
+		digits := map[string]int{"int8": 2, "int16": 4, "int32": 9}[shape.Format] // that fit in any case
+		shape = &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(digits, 15)-1)}
 	}
 	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && len(shape.Enum) == 0 && taken != nil {
 		shape = taken
@@ -367,6 +369,14 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 			pattern = "^(" + strings.Join(names, "|") + ")$"
 		case s.Key.Pattern != "" && b.usable(s.Key.Pattern, path):
 			pattern = s.Key.Pattern
+		case s.Key.MinLen != nil && *s.Key.MinLen > 1:
+			most := ""
+			if s.Key.MaxLen != nil {
+				most = fmt.Sprint(*s.Key.MaxLen)
+			}
+			if length := fmt.Sprintf("^.{%d,%s}$", *s.Key.MinLen, most); b.usable(length, path) {
+				pattern = length
+			}
 		}
 		out := obj("type", document.NewString("object"), "patternProperties", obj(pattern, b.value(s.Item, singular(hint), path+".*", set)),
 			"additionalProperties", document.NewBool(false))

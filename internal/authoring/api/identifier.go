@@ -106,6 +106,12 @@ func (d *deriver) identifier(i int, id string) *Property {
 	}
 	// A member of that very name is best, wherever it is; then a similar one of the read.
 	similar := d.API.Candidates(d.Resource, id, own)
+	if m := d.taken(id); m != nil && m.Shape.Pattern != "" { // a member with the same pattern is it rather than one with a better name
+		similar = slices.Concat(slices.DeleteFunc(slices.Clone(similar), func(name string) bool {
+			p := d.exact(name)
+			return p == nil || !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Member.Shape.Pattern == m.Shape.Pattern })
+		}), similar)
+	}
 	tries := [][]string{{id}, similar}
 	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
 		tries = [][]string{append([]string{id}, similar...)}
@@ -130,6 +136,16 @@ func (d *deriver) identifier(i int, id string) *Property {
 		return d.asIdentifier(unknown, id, last)
 	}
 	d.fail("api/identifier", d.Resource.At, fmt.Sprintf("%s needs %q, but no response has it", d.Resource.Read.Name, id), "name the property in the settings: identifier: [Id]")
+	return nil
+}
+
+// taken is the member of the read for an identifier, nil if it has another name.
+func (d *deriver) taken(id string) *Member {
+	for _, m := range d.Resource.Read.Members() {
+		if norm(m.Name) == norm(id) {
+			return m
+		}
+	}
 	return nil
 }
 
@@ -198,6 +214,11 @@ func (d *deriver) exact(name string) *Property {
 func (a *API) Candidates(r *Resource, id string, own bool) []string {
 	noun := r.Name
 	out := []string{}
+	for _, m := range r.Read.Members() {
+		if pattern := m.Shape.Pattern; norm(m.Name) == norm(id) && strings.HasPrefix(pattern, "^arn:") && !strings.Contains(pattern, "|") {
+			out = append(out, noun+"Arn", "arn") // whatever its name, only an ARN is taken
+		}
+	}
 	if rest, ok := strings.CutPrefix(norm(id), norm(noun)); ok && rest != "" {
 		out = append(out, rest)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
@@ -436,9 +437,11 @@ func (c *comparison) describe(want, got []any, wanted, found []int, items *scope
 }
 
 func jsonText(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // people read it
+	if encoder.Encode(v) != nil {
 		return fmt.Sprint(v)
 	}
-	return string(text)
+	return strings.TrimSuffix(out.String(), "\n")
 }

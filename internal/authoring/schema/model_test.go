@@ -304,6 +304,7 @@ func TestCompare(t *testing.T) {
 		{"true is not 1", `{"Flag":true}`, `{"Flag":1}`, []string{"/Flag: requested true, returned 1"}, []string{"/Flag: requested true, returned 1"}},
 		{"text is not a number", `{"Count":1}`, `{"Count":"1"}`, []string{`/Count: requested 1, returned "1"`}, []string{`/Count: requested 1, returned "1"`}},
 		{"missing", `{"Tags":[{"Key":"a","Value":"b"}]}`, `{"Tags":[{"Key":"a"}]}`, []string{`/Tags/0/Value: requested "b", returned nothing`}, []string{`/Tags/0/Value: requested "b", returned nothing`}},
+		{"as it is written", `{"Title":"<a> & b"}`, `{"Title":"a"}`, []string{`/Title: requested "<a> & b", returned "a"`}, []string{`/Title: requested "<a> & b", returned "a"`}},
 		{"extra", `{"Title":"a"}`, `{"Title":"a","Mode":"FAST"}`, []string{`/Mode: requested nothing, returned "FAST"`}, nil},
 		{"null is absent", `{"Title":"a","Mode":null}`, `{"Title":"a","Flag":null}`, nil, nil},
 		{"order matters", `{"Pages":[1,2]}`, `{"Pages":[2,1]}`, []string{"/Pages/0: requested 1, returned 2", "/Pages/1: requested 2, returned 1"}, []string{"/Pages/0: requested 1, returned 2", "/Pages/1: requested 2, returned 1"}},

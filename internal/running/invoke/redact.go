@@ -47,6 +47,7 @@ type RedactorConfig struct {
 // reference in it stands for is not known here: the caller passes it to [Redactor.LearnFor].
 type Redactor struct {
 	writeOnly []secretPath
+	schema    *schema.Schema // of the type; nil without one
 	settings  *schema.Schema // of the type configuration; nil without one
 	targets   func(string) *schema.Schema
 	secrets   *secret.Set
@@ -57,7 +58,7 @@ func NewRedactor(s *schema.Schema) *Redactor { return RedactorConfig{Schema: s}.
 
 // New makes a Redactor.
 func (c RedactorConfig) New() *Redactor {
-	r := &Redactor{writeOnly: writeOnly(c.Schema), targets: c.Targets, secrets: c.Secrets}
+	r := &Redactor{schema: c.Schema, writeOnly: writeOnly(c.Schema), targets: c.Targets, secrets: c.Secrets}
 	if c.Schema != nil {
 		r.settings = c.Schema.TypeConfiguration
 	}
@@ -364,14 +365,14 @@ func (r *Redactor) learnIn(v *document.Value, key, target string) {
 		}
 		for _, m := range v.Members {
 			if isTargetState(m.Key) {
-				r.learnAt(m.Value, writeOnly(s))
+				r.learnAt(m.Value, s, writeOnly(s))
 			}
 		}
 	case "resourceProperties", "previousResourceProperties", "desiredResourceState", "previousResourceState", "resourceModel":
-		r.learnAt(v, r.writeOnly)
+		r.learnAt(v, r.schema, r.writeOnly)
 	case "resourceModels":
 		for _, item := range v.Items {
-			r.learnAt(item, r.writeOnly)
+			r.learnAt(item, r.schema, r.writeOnly)
 		}
 	default:
 		target = targetName(v, target)
@@ -394,11 +395,24 @@ func (r *Redactor) mayTeach(document []byte) bool {
 		slices.ContainsFunc(teaching, func(name []byte) bool { return bytes.Contains(document, name) })
 }
 
-// learnAt remembers what the paths name.
-func (r *Redactor) learnAt(v *document.Value, paths []secretPath) {
+// learnAt remembers what the paths name, except for one of the values that the schema lists there: all of them are public.
+func (r *Redactor) learnAt(v *document.Value, s *schema.Schema, paths []secretPath) {
+	var below func(v *document.Value, at document.Pointer, why secret.Reason)
+	below = func(v *document.Value, at document.Pointer, why secret.Reason) {
+		for _, m := range v.Members {
+			below(m.Value, at.Append(m.Key), why)
+		}
+		for _, item := range v.Items {
+			below(item, at.Append("*"), why)
+		}
+		public := v.Kind == document.String && slices.Contains(s.Property(at).Get("enum").Strings(), v.Text)
+		if len(v.Members)+len(v.Items) == 0 && !public {
+			r.learnScalars(v, why)
+		}
+	}
 	for _, path := range paths {
 		atPath(v, path.Pointer, func(found *document.Value) *document.Value {
-			r.learnScalars(found, path.why)
+			below(found, path.Pointer, path.why)
 			return found
 		})
 	}

@@ -257,3 +257,22 @@ func TestLearnFromReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestListedValuesAreShown: what the schema lists at the place of a write-only value is public, so that messages stay readable; by
+// its place it is hidden all the same.
+func TestListedValuesAreShown(t *testing.T) {
+	s, problems := schema.Load("set.json", []byte(`{"typeName": "Acme::Db::Set", "description": "d", "additionalProperties": false, "primaryIdentifier": ["/properties/Name"], "writeOnlyProperties": ["/properties/Updates"],
+		"properties": {"Name": {"type": "string"}, "Updates": {"type": "array", "items": {"$ref": "#/definitions/Change"}}},
+		"definitions": {"Change": {"type": "object", "additionalProperties": false, "properties": {"Action": {"type": "string", "enum": ["INSERT", "DELETE"]}, "Value": {"type": "string"}}}}}`), schema.Config{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	redactor := NewRedactor(s)
+	redactor.Observe([]byte(`{"resourceModel": {"Name": "n", "Updates": [{"Action": "DELETE", "Value": "INSERT"}, {"Action": "other", "Value": "swordfish"}]}}`))
+	if got, want := redactor.Text("DELETE failed for swordfish after other, INSERT"), "DELETE failed for <hidden: write-only /Updates> after <hidden: write-only /Updates>, <hidden: write-only /Updates>"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if model, _ := redactor.Model(map[string]any{"Updates": []any{map[string]any{"Action": "DELETE"}}}).(map[string]any); model["Updates"] != "<hidden: write-only /Updates>" {
+		t.Errorf("by its place: %v", model)
+	}
+}

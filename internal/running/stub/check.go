@@ -17,9 +17,13 @@ import (
 )
 
 // check compares the input of a call with the constraints of its shapes.
-func check(c *call, makers *makers) *fault {
+func (s *Stub) check(c *call) *fault {
 	var found problems
-	k := checker{makers: makers, problems: &found, partial: c.merge}
+	k := checker{makers: s.makers, problems: &found, partial: c.merge, ids: map[string]bool{}}
+	for _, i := range s.state.Items {
+		arn, _ := i.get(i.Resource, "arn")
+		k.ids[i.Key[len(i.Key)-1]], k.ids[i.ARN], k.ids[textOf(arn)] = true, true, true
+	}
 	for _, m := range c.op.Params {
 		v, set := c.params[m.In][m.Name]
 		at := m.In.String() + " " + m.Name
@@ -49,7 +53,8 @@ func check(c *call, makers *makers) *fault {
 type checker struct {
 	makers   *makers
 	problems *problems
-	partial  bool // required members may be missing
+	partial  bool            // required members may be missing
+	ids      map[string]bool // of resources: they are valid, although patterns in models contradict each other
 }
 
 func (k checker) value(shape *api.Shape, v any, at string) {
@@ -58,6 +63,9 @@ func (k checker) value(shape *api.Shape, v any, at string) {
 	}
 	switch value := v.(type) {
 	case string:
+		if value != "" && k.ids[value] {
+			return
+		}
 		k.text(shape, value, at)
 	case json.Number:
 		k.number(shape, value, at)

@@ -32,9 +32,10 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 			return m
 		}
 	}
+	chosen := slices.ContainsFunc(r.Create.Members(), func(m *api.Member) bool { return m.Required && plain(m.Name) == plain(last) })
 	for _, name := range s.api.Candidates(r.Resource, last, true) {
 		for _, m := range members {
-			if plain(m.Name) == plain(name) {
+			if plain(m.Name) == plain(name) && !(chosen && strings.HasSuffix(plain(name), "arn")) {
 				return m
 			}
 		}
@@ -45,7 +46,7 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	}
 	for _, name := range names {
 		for _, m := range members {
-			if slices.Contains(variants(r.Name, m.Name), name) {
+			if slices.Contains(variants(r.Name, m.Name), name) && !(chosen && name == "arn") {
 				return m
 			}
 		}
@@ -69,7 +70,7 @@ func (s *Stub) findLimits(r *resource) {
 		for i, m := range op.Members() {
 			about := role.action == tag || role.action == untag || role.action == tags
 			switch {
-			case m.Shape.Kind != api.String:
+			case m.Shape.Kind != api.String && m.Shape.Kind != api.Integer:
 			case about && m.Required && contains(m.Name, "arn", "resource"):
 				r.arnIn = append(r.arnIn, m.Shape)
 			case of == nil || role.by != "":
@@ -163,6 +164,9 @@ func (s *Stub) newID(r *resource, parents []string, example *reply) string {
 	for try := 0; taken(id) && try < 1000; try++ {
 		if r.own.Shape.Kind == api.Integer {
 			id = fmt.Sprint(1001 + s.state.Serial + try)
+			if slices.ContainsFunc(append(slices.Clip(r.ownIn), r.own.Shape), func(shape *api.Shape) bool { return !s.makers.fits(shape, json.Number(id)) }) {
+				id = fmt.Sprint(1 + s.state.Serial + try)
+			}
 			continue
 		}
 		also := r.ownIn
@@ -209,14 +213,13 @@ func (s *Stub) setIdentifiers(r *resource, i *item) {
 		}
 	}
 	own := i.Key[len(i.Key)-1]
-	if r.own == nil {
-		return
+	if r.own != nil {
+		var v any = own
+		if r.own.Shape.Kind == api.Integer {
+			v = json.Number(own)
+		}
+		i.made(i.set(r.Name, r.own.Name, v))
 	}
-	var v any = own
-	if r.own.Shape.Kind == api.Integer {
-		v = json.Number(own)
-	}
-	i.made(i.set(r.Name, r.own.Name, v))
 	if s.prefix() != "" {
 		i.ARN = own
 		if !strings.HasPrefix(own, "arn:") {

@@ -483,6 +483,10 @@ string HookId
 @pattern("^arn:aws:hooks:::[a-z]{3}-[a-z0-9]+$")
 @length(min: 60)
 string HookArn
+@pattern("^u-[0-9a-f]{4}$")
+string UnitArn
+@pattern("^v-")
+string UnitId
 @idempotent
 @http(method: "PUT", uri: "/meshes", code: 201)
 operation CreateMesh { input := { @required meshName: String } }
@@ -502,10 +506,10 @@ operation GetRule { input := { @required @httpLabel name: String }, output := { 
 @http(method: "DELETE", uri: "/rules/{name}", code: 204)
 operation DeleteRule { input := { @required @httpLabel name: String } }
 @http(method: "POST", uri: "/units", code: 201)
-operation CreateUnit { input := { size: Integer }, output := { unitArn: String } }
+operation CreateUnit { input := { size: Integer }, output := { unitArn: UnitArn } }
 @readonly
 @http(method: "GET", uri: "/units/{unitId}")
-operation GetUnit { input := { @required @httpLabel unitId: String }, output := { unitArn: String, size: Integer } }
+operation GetUnit { input := { @required @httpLabel unitId: UnitId }, output := { unitArn: UnitArn, size: Integer } }
 @idempotent
 @http(method: "DELETE", uri: "/units/{unitId}", code: 204)
 operation DeleteUnit { input := { @required @httpLabel unitId: String } }
@@ -516,12 +520,14 @@ operation DeleteUnit { input := { @required @httpLabel unitId: String } }
 		{"GET /hooks/$1", 200, `"origin":"o","rate":"`, ""}, // which create does not have to set
 		{"GET /hooks/$1", 200, `"size":1,"zone":"`, ""},     // which only an operation on a part sets
 		{`POST /tags/$2 {"tags": {"a": "b"}}`, 204, "", ""},
+		{`POST /tags/arn:aws:other {"tags": {"a": "b"}}`, 400, "does not match the pattern", ""},
 		{`PUT /meshes {"meshName": "m"}`, 201, "", ""},
 		{`PUT /meshes {"meshName": "m"}`, 409, "Mesh m exists already", ""},
 		{`PUT /rules/r {"size": 1}`, 200, "", ""},
 		{`PUT /rules/r {"size": 2}`, 200, "", ""},
 		{"GET /rules/r", 200, `"size":2`, ""},
 		{`POST /units {"size": 3}`, 201, `"unitArn":"<>`, ""},
-		{"GET /units/$3", 200, `"size":3`, ""},
+		{"GET /units/$3", 200, `"size":3`, ""}, // the patterns contradict each other
+		{"GET /units/u-1", 400, "does not match the pattern ^v-", ""},
 	})
 }

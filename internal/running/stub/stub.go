@@ -300,7 +300,7 @@ func (s *Stub) call(c *call, body []byte) (*reply, *fault) {
 	if problem := s.protocol.read(s, c, body); problem != nil {
 		return nil, problem
 	}
-	if problem := check(c, s.makers); problem != nil {
+	if problem := s.check(c); problem != nil {
 		return nil, problem
 	}
 	return s.run(c)
