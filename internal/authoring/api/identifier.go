@@ -106,12 +106,6 @@ func (d *deriver) identifier(i int, id string) *Property {
 	}
 	// A member of that very name is best, wherever it is; then a similar one of the read.
 	similar := d.API.Candidates(d.Resource, id, own)
-	if m := d.taken(id); m != nil && m.Shape.Pattern != "" { // a member with the same pattern is it rather than one with a better name
-		similar = slices.Concat(slices.DeleteFunc(slices.Clone(similar), func(name string) bool {
-			p := d.exact(name)
-			return p == nil || !slices.ContainsFunc(p.Uses, func(u Use) bool { return u.Member.Shape.Pattern == m.Shape.Pattern })
-		}), similar)
-	}
 	tries := [][]string{{id}, similar}
 	if strings.HasSuffix(norm(id), "arn") && own { // the ARN of a response has one value, whatever its name
 		tries = [][]string{append([]string{id}, similar...)}
@@ -136,16 +130,6 @@ func (d *deriver) identifier(i int, id string) *Property {
 		return d.asIdentifier(unknown, id, last)
 	}
 	d.fail("api/identifier", d.Resource.At, fmt.Sprintf("%s needs %q, but no response has it", d.Resource.Read.Name, id), "name the property in the settings: identifier: [Id]")
-	return nil
-}
-
-// taken is the member of the read for an identifier, nil if it has another name.
-func (d *deriver) taken(id string) *Member {
-	for _, m := range d.Resource.Read.Members() {
-		if norm(m.Name) == norm(id) {
-			return m
-		}
-	}
 	return nil
 }
 
@@ -209,16 +193,35 @@ func (d *deriver) exact(name string) *Property {
 	return nil
 }
 
-// Candidates are the names that the member of a response for an identifier of requests may have, the best first. Own says
-// that it is that of the resource, not of something that the resource is in.
+// Candidates are the names that the member of a response for an identifier of requests may have, the best first: those of members
+// with the pattern that the read wants come before those with better names. Own says that it is that of the resource, not of
+// something that the resource is in.
 func (a *API) Candidates(r *Resource, id string, own bool) []string {
-	noun := r.Name
-	out := []string{}
+	names := a.candidates(r.Name, id, own)
+	returned, _ := r.Returned(r.Read)
 	for _, m := range r.Read.Members() {
-		if pattern := m.Shape.Pattern; norm(m.Name) == norm(id) && strings.HasPrefix(pattern, "^arn:") && !strings.Contains(pattern, "|") {
-			out = append(out, noun+"Arn", "arn") // whatever its name, only an ARN is taken
+		pattern := m.Shape.Pattern
+		if norm(m.Name) != norm(id) || pattern == "" {
+			continue
 		}
+		fits := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !returned.has(name, pattern, 1) })
+		if strings.HasPrefix(pattern, "^arn:") && !strings.Contains(pattern, "|") {
+			fits = append(fits, r.Name+"Arn", "arn") // whatever its name, only an ARN is taken
+		}
+		return append(fits, names...)
 	}
+	return names
+}
+
+// has reports whether a structure, or one in it, has a member of that name with a pattern.
+func (s *Shape) has(name, pattern string, depth int) bool {
+	return s != nil && slices.ContainsFunc(s.Members, func(m *Member) bool {
+		return norm(m.Name) == norm(name) && m.Shape.Pattern == pattern || depth > 0 && m.Shape.Kind == Structure && m.Shape.has(name, pattern, depth-1)
+	})
+}
+
+func (a *API) candidates(noun, id string, own bool) []string {
+	out := []string{}
 	if rest, ok := strings.CutPrefix(norm(id), norm(noun)); ok && rest != "" {
 		out = append(out, rest)
 	}
