@@ -444,6 +444,8 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 		out.Set("pattern", document.NewString(s.Pattern))
 	case s.Format == "uuid":
 		out.Set("pattern", document.NewString("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"))
+	case slices.Contains([]string{"date", "email", "uri", "hostname", "ipv4", "ipv6"}, s.Format):
+		out.Set("format", document.NewString(s.Format))
 	}
 	return out
 }

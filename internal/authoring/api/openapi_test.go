@@ -255,6 +255,42 @@ paths:
 	}
 }
 
+// TestFormats: formats that mean the same in schemas are in the schema; others are only descriptions.
+func TestFormats(t *testing.T) {
+	a, problems := FromOpenAPI("t", []byte(`openapi: 3.1.0
+info: {title: T, version: "1"}
+paths:
+  /events:
+    post: {requestBody: {content: {application/json: {schema: {$ref: "#/components/schemas/Event"}}}}, responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Event"}}}}}}
+  /events/{id}:
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Event"}}}}}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  schemas:
+    Event: {type: object, properties: {id: {type: string}, days: {type: array, items: {type: string, format: date}}, mail: {type: string, format: email, pattern: "^a"}, color: {type: string, format: color}}}
+`))
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	d, problems := Derive(a, a.Resources[0], "Acme::Test::Event", &Settings{})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	s, problems := schema.Load("t.json", d.JSON(), schema.Config{Kind: schema.Resource})
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	for name, want := range map[string]string{
+		"Days":  `{"type":"array","insertionOrder":true,"items":{"type":"string","format":"date"}}`,
+		"Mail":  `{"type":"string","pattern":"^a"}`,
+		"Color": `{"type":"string"}`,
+	} {
+		if got := string(s.Root.Get("properties").Get(name).AppendJSON(nil)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 func FuzzOpenAPI(f *testing.F) {
 	f.Add([]byte(`{"openapi": "3.1.0", "paths": {"/a": {"post": {}}, "/a/{id}": {"get": {"responses": {"200": {"content": {"a/json": {"schema": {"$ref": "#/x"}}}}}}, "delete": {}}}, "x": {"allOf": [{"$ref": "#/x"}], "properties": {"id": {"type": "string"}}}}`))
 	f.Add([]byte("openapi: 3.0.0\npaths: {/{a}: {get: {parameters: [{in: path, name: a}]}}}\n"))
