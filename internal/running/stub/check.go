@@ -19,11 +19,7 @@ import (
 // check compares the input of a call with the constraints of its shapes.
 func (s *Stub) check(c *call) *fault {
 	var found problems
-	k := checker{makers: s.makers, problems: &found, partial: c.merge, ids: map[string]bool{}}
-	for _, i := range s.state.Items {
-		arn, _ := i.get(i.Resource, "arn")
-		k.ids[i.Key[len(i.Key)-1]], k.ids[i.ARN], k.ids[textOf(arn)] = true, true, true
-	}
+	k := checker{makers: s.makers, problems: &found, partial: c.merge, identifies: s.identifies}
 	for _, m := range c.op.Params {
 		v, set := c.params[m.In][m.Name]
 		at := m.In.String() + " " + m.Name
@@ -49,12 +45,23 @@ func (s *Stub) check(c *call) *fault {
 	return found.fault()
 }
 
+// identifies reports whether a text is the identifier or the ARN of a resource.
+func (s *Stub) identifies(text string) bool {
+	for _, i := range s.state.Items {
+		arn, _ := i.get(i.Resource, "arn")
+		if text != "" && slices.Contains([]string{i.Key[len(i.Key)-1], i.ARN, textOf(arn)}, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // A checker applies constraints.
 type checker struct {
-	makers   *makers
-	problems *problems
-	partial  bool            // required members may be missing
-	ids      map[string]bool // of resources: they are valid, although patterns in models contradict each other
+	makers     *makers
+	problems   *problems
+	partial    bool              // required members may be missing
+	identifies func(string) bool // such a text is valid; nil if none is
 }
 
 func (k checker) value(shape *api.Shape, v any, at string) {
@@ -63,10 +70,11 @@ func (k checker) value(shape *api.Shape, v any, at string) {
 	}
 	switch value := v.(type) {
 	case string:
-		if value != "" && k.ids[value] {
-			return
-		}
+		before := len(*k.problems)
 		k.text(shape, value, at)
+		if len(*k.problems) > before && k.identifies != nil && k.identifies(value) { // patterns in models contradict each other
+			*k.problems = (*k.problems)[:before]
+		}
 	case json.Number:
 		k.number(shape, value, at)
 	case []any:

@@ -220,7 +220,7 @@ func (s *Stub) setIdentifiers(r *resource, i *item) {
 		}
 		i.made(i.set(r.Name, r.own.Name, v))
 	}
-	if s.prefix() != "" {
+	if s.prefix() != "" && i.ARN == "" {
 		i.ARN = own
 		if !strings.HasPrefix(own, "arn:") {
 			w := s.wish(r, i, "arn")
