@@ -97,6 +97,42 @@ func Present(model any, paths []Path) []document.Pointer {
 	return out
 }
 
+// PutBack adds to a model, in place, what another model has at the paths: write-only values that a handler was given and does
+// not return. Objects that the model lacks are made, items of arrays are not.
+func PutBack(model, from map[string]any, paths []Path) {
+	for _, at := range Present(from, paths) {
+		var is, was any = model, from
+		for i, token := range at {
+			was = member(was, token)
+			object, isObject := is.(map[string]any)
+			switch {
+			case !isObject:
+				is = member(is, token)
+			case i == len(at)-1:
+				object[token] = clone(was)
+			default:
+				if _, inside := was.(map[string]any); inside && object[token] == nil {
+					object[token] = map[string]any{}
+				}
+				is = object[token]
+			}
+		}
+	}
+}
+
+// member is what a token names in an object or array, or nil.
+func member(v any, token string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v[token]
+	case []any:
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v) {
+			return v[i]
+		}
+	}
+	return nil
+}
+
 // each calls f for every value that the tokens name.
 func each(v any, tokens, at document.Pointer, f func(document.Pointer, any)) {
 	if len(tokens) == 0 {

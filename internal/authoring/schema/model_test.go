@@ -167,6 +167,11 @@ func TestWithoutPresentIdentifier(t *testing.T) {
 	if got, want := fmt.Sprint(schema.Present(model, s.WriteOnly)), "[/Tags/0/Secret /Tags/2/Secret /Map/a/Secret]"; got != want {
 		t.Errorf("present: %s, want %s", got, want)
 	}
+	returned := decode(t, `{"Tags":[{"Key":"a"},"b"],"Map":{"b":{"Key":"l"}}}`).(map[string]any)
+	schema.PutBack(returned, model.(map[string]any), s.WriteOnly)
+	if got, want := encode(t, returned), `{"Map":{"a":{"Secret":"s"},"b":{"Key":"l"}},"Tags":[{"Key":"a","Secret":"x"},"b"]}`; got != want {
+		t.Errorf("put back: %s, want %s", got, want)
+	}
 	path := func(tokens ...string) schema.Path { return schema.Path{Tokens: tokens} }
 	for _, test := range []struct {
 		path schema.Path

@@ -202,6 +202,11 @@ func stackDriftDetect(ctx context.Context, r *stackRun) error {
 	if key == "" {
 		return skipped("No property that a read returns can be changed. Skipping test.")
 	}
+	for _, at := range schema.Present(live.properties, r.cfg.Schema.WriteOnly) {
+		if len(at) > 1 && r.cfg.Schema.IsCreateOnly(at) {
+			return skipped(fmt.Sprintf("An update outside of the stack cannot send %s, which is create-only and write-only. Skipping test.", at))
+		}
+	}
 	if err := r.changeOutside(ctx, live, key, value); err != nil {
 		return err
 	}

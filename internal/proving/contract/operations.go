@@ -114,6 +114,11 @@ func (r *run) operate(ctx context.Context, req invoke.Request) (*invoke.Event, e
 		}
 		r.tellLiving()
 	}
+	if err == nil && event.Status == invoke.Success && (req.Action == invoke.Create || req.Action == invoke.Update) {
+		// An input that is made from that model would break the schema without a write-only member that a structure requires.
+		inside := slices.DeleteFunc(slices.Clone(s.WriteOnly), func(p schema.Path) bool { return len(p.Tokens) < 2 })
+		schema.PutBack(event.Model, req.Model, inside)
+	}
 	return event, r.blame(err)
 }
 

@@ -444,11 +444,7 @@ func (r *run) startTag(s *stepRow) error {
 	if is == nil {
 		is = map[string]any{}
 	}
-	for _, path := range typ.Schema.WriteOnly {
-		if value := plan.Below(any(x.Properties.Get()), path.Tokens); value != nil && !slices.Contains(path.Tokens, "*") {
-			set(is, path.Tokens, value)
-		}
-	}
+	schema.PutBack(is, x.Properties.Get(), typ.Schema.WriteOnly)
 	r.call(s, typ, operation.Request{Action: invoke.Update, Identifier: x.PhysicalID, Desired: is, Previous: maps.Clone(is)})
 	return nil
 }
