@@ -348,11 +348,15 @@ func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
 		if m.Shape.Kind != Structure && m.Shape.Kind != Union || set && m.Name != want {
 			continue
 		}
+		if p := d.exact(m.Name); !set && action == "update" && side == " request" && p != nil && p.in("create") != nil {
+			continue // create has it beside the others
+		}
 		name := norm(m.Name)
 		like := name == norm(d.Resource.Name) || name == "data" || name == "result" || d.API.Format == "smithy" && strings.HasSuffix(norm(op.Name), name) ||
 			slices.ContainsFunc(wholes, func(ending string) bool { return name == norm(d.Resource.Name)+ending })
+		again := action == "update" && side == " request" && d.wrapped(m.Shape)
 		single := len(s.Members) == 1 && (side == " response" || d.API.Format == "openapi")
-		if set || single || name == norm(d.Resource.Name) || like && len(s.Members) <= 3 {
+		if set || single || again || name == norm(d.Resource.Name) || like && len(s.Members) <= 3 {
 			if _, known := d.Envelopes[op.Name+side]; !known {
 				d.Envelopes[op.Name+side] = m.Name
 				d.note("", "envelope "+m.Name, "the resource is in that member of the%s of %s", side, op.Name)
@@ -361,6 +365,13 @@ func (d *deriver) open(s *Shape, op *Operation, action, side string) *Shape {
 		}
 	}
 	return s
+}
+
+// wrapped reports whether create takes the resource in a structure of that shape.
+func (d *deriver) wrapped(s *Shape) bool {
+	create := d.Resource.Create
+	m := create.Body.Member(d.Envelopes[create.Name+" request"])
+	return m != nil && m.Shape == s
 }
 
 // addInput adds the members of a request.

@@ -325,7 +325,7 @@ func (r *resource) sets(op *api.Operation, m *api.Member) bool {
 // contains it; "" without an envelope.
 func opened(noun string, shape *api.Shape) (*api.Shape, string) {
 	for _, m := range shape.Members {
-		if m.Shape.Kind == api.Structure && (len(shape.Members) == 1 || plain(m.Name) == plain(noun) || len(shape.Members) <= 3 && envelope(noun, m.Name)) {
+		if m.Shape.Kind == api.Structure && (len(shape.Members) == 1 || slices.Contains([]string{plain(noun), "new" + plain(noun)}, plain(m.Name)) || len(shape.Members) <= 3 && envelope(noun, m.Name)) {
 			return m.Shape, m.Name
 		}
 	}
