@@ -44,12 +44,13 @@ func (a *API) Resource(name string) *Resource {
 	return nil
 }
 
-// Replaces reports whether an operation that creates a resource replaces one that exists, instead of refusing to.
+// Replaces reports whether an operation that creates a resource replaces one that exists, instead of refusing to: a Put, unless
+// the request says whether it does, as with Overwrite of PutParameter.
 func (a *API) Replaces(op *Operation) bool {
 	if a.Format == "openapi" {
 		return op.Method == http.MethodPut
 	}
-	return strings.HasPrefix(op.Name, "Put")
+	return strings.HasPrefix(op.Name, "Put") && !slices.ContainsFunc(op.Members(), func(m *Member) bool { return norm(m.Name) == "overwrite" })
 }
 
 // A Scheme is one way to authenticate.

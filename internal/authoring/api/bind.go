@@ -236,7 +236,8 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
+			replaces := p.Identifier && op == b.Resource.Create
+			if (u.Action == action || replaces && u.Action == "create") && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
 				add(p, u.Member, u.Member.Required || p.Revision)
 			}
 		}

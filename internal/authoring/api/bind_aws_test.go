@@ -453,6 +453,52 @@ operation DeleteRule { input := { @required @httpLabel name: String } }
 	}
 }
 
+// TestPutIsAnUpdate: a Put replaces what exists, if its request says which resource is meant.
+func TestPutIsAnUpdate(t *testing.T) {
+	for _, test := range []struct {
+		name, put, created string
+		has                []string // in the binding or the schema
+		hasNot             []string
+	}{
+		{name: "chosen name", put: "@required name: String, size: Integer, tags: Tags",
+			has: []string{`"update":[{"name":"PutRule"`, `"changes":["Size"]`, `"createOnlyProperties":["/properties/Name","/properties/Tags"]`, `"find":{"by":"identifier"`}},
+		{name: "name that no response has", put: "rule: Rule", has: []string{`"update":[{"name":"PutRule"`, `"required":["Name"]`, `"find":{"by":"identifier"`}},
+		{name: "made identifier and revision", put: "@required rule: Rule", created: "rule: Rule",
+			has:    []string{`"readOnlyProperties":["/properties/Name","/properties/UpdateToken"]`, `"property":"UpdateToken","in":"body","at":["rule","updateToken"],"shape":{"kind":"string"},"required":true,"live":true`},
+			hasNot: []string{`"createOnlyProperties"`}},
+		{name: "no identifier in the request", put: "size: Integer", created: "rule: Rule", hasNot: []string{`"update"`}},
+		{name: "the request says whether it replaces", put: "@required name: String, size: Integer, overwrite: Boolean", hasNot: []string{`"update"`}},
+	} {
+		binding, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#awsJson1_1
+@awsJson1_1
+service Rules { version: "1", operations: [PutRule, GetRule, DeleteRule, TagResource, UntagResource] }
+operation PutRule { input := { `+test.put+` }, output := { `+test.created+` } }
+@readonly
+operation GetRule { input := { @required name: String }, output := { rule: Rule } }
+@idempotent
+operation DeleteRule { input := { @required name: String } }
+operation TagResource { input := { @required resourceArn: String, @required tags: Tags } }
+operation UntagResource { input := { @required resourceArn: String, @required tagKeys: Keys } }
+structure Rule { name: String, size: Integer, updateToken: String }
+map Tags { key: String, value: String }
+list Keys { member: String }
+`, "Rule")
+		text := binding + strings.ReplaceAll(schema, " ", "")
+		for _, want := range test.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: there is no %s in\n%s", test.name, want, text)
+			}
+		}
+		for _, wrong := range test.hasNot {
+			if strings.Contains(text, wrong) {
+				t.Errorf("%s: there is %s in\n%s", test.name, wrong, text)
+			}
+		}
+	}
+}
+
 // TestIdentifierByItsPattern: of several members that may be the identifier, it is the one with the pattern that the read wants; an
 // ARN, if only an ARN is taken.
 func TestIdentifierByItsPattern(t *testing.T) {

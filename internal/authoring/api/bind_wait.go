@@ -130,7 +130,7 @@ func (b *binder) lookUp() Find {
 	chosen := true
 	for _, p := range b.ownIdentifiers() {
 		m := p.in("create")
-		chosen = chosen && m != nil && m.Required && !p.ReadOnly
+		chosen = chosen && m != nil && (m.Required || p.Required) && !p.ReadOnly
 	}
 	if create.Token != nil && !(chosen && b.API.Replaces(b.Resource.Create)) { // which says nothing of a resource that exists
 		return Find{By: "token", Reason: fmt.Sprintf("%s takes the idempotency token %s", create.Name, b.Resource.Create.Token)}

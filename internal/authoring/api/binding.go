@@ -64,10 +64,10 @@ type Call struct {
 }
 
 // Unremovable are the properties that an update sets, and that stay as they are if a template leaves them out: the
-// operation requires a value, or has none that removes, and only PUT is known to replace everything.
+// operation requires a value, or has none that removes, and only PUT and what creates, too, are known to replace everything.
 func (b *Binding) Unremovable() (names []string) {
 	for _, update := range b.Update {
-		replaces := update.Method == "PUT"
+		replaces := update.Method == "PUT" || update.Name == b.Create.Name
 		for _, s := range update.Send {
 			optional := !slices.ContainsFunc(b.Create.Send, func(c Bound) bool { return c.Property == s.Property && c.Required })
 			if optional && slices.Contains(update.Changes, s.Property) && s.Reset == nil && (s.Required || !replaces) {

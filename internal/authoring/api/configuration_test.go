@@ -35,9 +35,13 @@ func TestUnremovable(t *testing.T) {
 	}{
 		{"openapi", "PUT", []string{"Mode"}}, {"openapi", "PATCH", []string{"Color", "Mode"}}, {"openapi", "POST", []string{"Color", "Mode"}}, {"restJson1", "PUT", []string{"Mode"}}, {"restJson1", "POST", []string{"Color", "Mode"}},
 	} {
-		b := &Binding{Protocol: test.protocol, Create: &Call{Send: []Bound{{Property: "Name", Required: true}}}, Update: []*Call{{Method: test.method, Changes: changes, Send: send}}}
+		b := &Binding{Protocol: test.protocol, Create: &Call{Name: "create", Send: []Bound{{Property: "Name", Required: true}}}, Update: []*Call{{Method: test.method, Changes: changes, Send: send}}}
 		if got := b.Unremovable(); !slices.Equal(got, test.want) {
 			t.Errorf("%s %s: %v", test.protocol, test.method, got)
+		}
+		b.Update[0].Name = "create"
+		if got := b.Unremovable(); !slices.Equal(got, []string{"Mode"}) {
+			t.Errorf("%s %s that creates, too: %v", test.protocol, test.method, got)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Property struct {
 	Tags                                      bool
 	ReadOnly, CreateOnly, WriteOnly, Required bool
 	Revision                                  bool // changes with every update, which sends the value that was read
+	Replaced                                  bool // create takes it only to replace a resource that exists
 
 	settings *PropertySettings
 }
@@ -84,6 +85,9 @@ func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.L
 	own := *r
 	d.Resource = &own
 	d.applyOperations()
+	if _, set := s.Operations["update"]; !set && len(d.Resource.Update) == 0 && d.Resource.Create != nil && a.Replaces(d.Resource.Create) {
+		d.Resource.Update = []*Operation{d.Resource.Create}
+	}
 	if reason := incomplete(d.Resource); reason != "" {
 		d.fail("api/setting", d.settings.at["settings.operations"], fmt.Sprintf("%s is not a resource: %s", r.Name, reason), "set the operations in the settings")
 	}
@@ -92,6 +96,7 @@ func Derive(a *API, r *Resource, typeName string, s *Settings) (*Derived, diag.L
 	}
 	d.collect()
 	d.identify()
+	d.onlyReplaces()
 	d.leaveOutUpdates()
 	if d.tagged() && !d.tagsByCalls() {
 		d.Resource.Tags = nil
@@ -179,7 +184,11 @@ func (d *deriver) collect() {
 	d.addInput("create", r.Create)
 	d.leaveOutParts()
 	for _, op := range r.Update {
-		d.addInput("update", op)
+		if op == r.Create {
+			d.addReplacement(op)
+		} else {
+			d.addInput("update", op)
+		}
 	}
 	returned, _ := r.Returned(r.Read)
 	read := d.members(returned, r.Read, "read", " response")
@@ -212,6 +221,41 @@ func (d *deriver) collect() {
 				p.Uses = append(p.Uses, Use{"created", r.Create, m})
 			}
 		}
+	}
+}
+
+// addReplacement makes an update of the operation that creates: it replaces a resource that exists. Tags are left to the
+// operations for them, because services ignore those of a replacement.
+func (d *deriver) addReplacement(op *Operation) {
+	for _, p := range d.Properties {
+		if m := p.in("create"); m != nil && !(p.Tags && d.tagged()) {
+			p.Uses = append(p.Uses, Use{"update", op, m})
+		}
+	}
+}
+
+// onlyReplaces takes from create what it has only to replace a resource that exists: an identifier that the service makes, and
+// the revision. A create that does not take the identifier replaces nothing.
+func (d *deriver) onlyReplaces() {
+	create := d.Resource.Create
+	if !slices.Contains(d.Resource.Update, create) {
+		return
+	}
+	if slices.ContainsFunc(d.Properties, func(p *Property) bool { return p.Identifier && !p.Parent && p.in("create") == nil }) {
+		d.Resource.Update = nil
+		for _, p := range d.Properties {
+			p.Uses = slices.DeleteFunc(p.Uses, func(u Use) bool { return u.Action == "update" })
+		}
+		return
+	}
+	for _, p := range d.Properties {
+		m := p.in("create")
+		made := p.Identifier && p.in("created") != nil
+		if m == nil || m.Required || !made && (p.in("read") == nil || !d.Resource.IsRevision(m)) {
+			continue
+		}
+		p.Replaced = true
+		p.Uses = slices.DeleteFunc(p.Uses, func(u Use) bool { return u.Action == "create" })
 	}
 }
 
@@ -539,6 +583,9 @@ func (d *deriver) decide(p *Property) {
 	case set == nil && read != nil && read.ReadOnly:
 		p.ReadOnly = true
 		d.note(p.Name, "readOnly", "it is marked so")
+	case p.Replaced && p.Identifier:
+		p.ReadOnly = true
+		d.note(p.Name, "readOnly", "the service makes it; %s takes it to replace a resource", d.Resource.Create.Name)
 	case set == nil:
 		p.ReadOnly = true
 		d.note(p.Name, "readOnly", "it is only in responses")

@@ -15,13 +15,13 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	for _, output := range s.responses(r) {
 		s.eachMember(r, output, 0, func(m *api.Member) { members = append(members, m) })
 	}
-	members = slices.DeleteFunc(members, func(m *api.Member) bool {
-		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer
-	})
 	if len(r.ids) == 0 {
 		return nil
 	}
-	last := r.ids[len(r.ids)-1]
+	others, last := r.ids[:len(r.ids)-1], r.ids[len(r.ids)-1]
+	members = slices.DeleteFunc(members, func(m *api.Member) bool {
+		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer || slices.Contains(others, m.Name)
+	})
 	for _, m := range members {
 		if plain(m.Name) == plain(last) {
 			return m
@@ -135,7 +135,7 @@ func (s *Stub) identifierIn(c *call, r *resource, name string) string {
 		return textOf(v)
 	}
 	for _, m := range c.op.Members() {
-		if alike(r.Name, m.Name, name) {
+		if alike(r.Name, m.Name, name) && m.Shape.Kind != api.Structure {
 			if v, ok := c.get(m.Name); ok {
 				return textOf(v)
 			}

@@ -249,11 +249,11 @@ func (s *Stub) responses(r *resource) []*api.Shape {
 	return []*api.Shape{read, created}
 }
 
-// findRevision finds the revision that read returns and updates take, but create does not.
+// findRevision finds the revision that read returns and updates take, but create does not, unless it replaces what exists.
 func (s *Stub) findRevision(r *resource) {
 	created := map[string]bool{}
 	for _, m := range s.settableOf(r, r.Create) {
-		created[plain(m.Name)] = true
+		created[plain(m.Name)] = !s.api.Replaces(r.Create) || m.Required
 	}
 	s.eachMember(r, s.responses(r)[0], 0, func(m *api.Member) {
 		name := plain(m.Name)

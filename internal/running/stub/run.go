@@ -128,6 +128,9 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 		own = s.newID(r, parents, written)
 	} else if found := s.lookup(r, slices.Concat(parents, []string{own})); found != nil {
 		if s.api.Replaces(c.op) {
+			if problem := s.stale(c, found); problem != nil {
+				return nil, problem
+			}
 			s.change(c, found)
 			return s.answer(c, found, http.StatusOK), s.save()
 		}
@@ -224,8 +227,12 @@ func (s *Stub) setDefaults(c *call, r *resource, i *item) {
 // stale refuses a change of a resource that has changed since the caller read it.
 func (s *Stub) stale(c *call, i *item) *fault {
 	r := c.role.resource
-	for _, m := range c.op.Members() {
+	content := c.content(r)
+	for _, m := range slices.Concat(c.op.Members(), s.settableOf(r, c.op)) {
 		sent, set := c.get(m.Name)
+		if !set {
+			sent, set = content[m.Name]
+		}
 		text := textOf(sent)
 		switch {
 		case !set:
@@ -309,7 +316,7 @@ func reads(op *api.Operation) bool {
 func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
-	if c.op.Method == http.MethodPut && c.role.action != part {
+	if (c.op.Method == http.MethodPut || s.api.Replaces(c.op)) && c.role.action != part {
 		for _, m := range s.settableOf(r, c.op) {
 			if _, set := given[m.Name]; !set && !m.ReadOnly {
 				for _, name := range variants(r.Name, m.Name) {

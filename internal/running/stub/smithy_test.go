@@ -531,3 +531,39 @@ operation DeleteUnit { input := { @required @httpLabel unitId: String } }
 		{"GET /units/u-1", 400, "does not match the pattern ^v-", ""},
 	})
 }
+
+// TestPutReplaces: a Put that names a resource replaces it, whatever the HTTP method, if it has the revision that was read; without
+// the identifier it makes another one.
+func TestPutReplaces(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Rules { version: "1", operations: [PutRule, GetRule, DeleteRule, PutNote, GetNote, DeleteNote] }
+@http(method: "POST", uri: "/rules")
+operation PutRule { input := { @required rule: RuleData }, output := { rule: RuleData } }
+@http(method: "GET", uri: "/rules/{RuleId}")
+operation GetRule { input := { @required @httpLabel RuleId: String }, output := { rule: RuleData } }
+@http(method: "DELETE", uri: "/rules/{RuleId}", code: 204)
+operation DeleteRule { input := { @required @httpLabel RuleId: String } }
+structure RuleData { RuleId: String, RuleUpdateToken: String, size: Integer, color: String }
+@http(method: "POST", uri: "/put-note")
+operation PutNote { input := { @required bucket: String, @required id: String, text: String } }
+@http(method: "GET", uri: "/notes/{id}")
+operation GetNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String }, output := { note: NoteData } }
+@http(method: "DELETE", uri: "/notes/{id}", code: 204)
+operation DeleteNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String } }
+structure NoteData { id: String, text: String }
+`)})
+	play(t, s, []step{
+		{`POST /rules {"rule": {"size": 1, "color": "red"}}`, 200, `"RuleId":"<>`, ""},
+		{"GET /rules/$1", 200, `"RuleUpdateToken":"<>`, ""},
+		{`POST /rules {"rule": {"RuleId": "$1", "RuleUpdateToken": "old", "size": 2}}`, 409, "RuleUpdateToken is not that of Rule $1", ""},
+		{`POST /rules {"rule": {"RuleId": "$1", "RuleUpdateToken": "$2", "size": 2}}`, 200, `"RuleId":"$1"`, ""},
+		{"GET /rules/$1", 200, `"size":2`, ""},
+		{"GET /rules/$1", 200, `={"rule":{"RuleId":"$1","RuleUpdateToken":"2","size":2}}`, ""},
+		{`POST /put-note {"bucket": "b", "id": "n", "text": "one"}`, 200, "", ""},
+		{`POST /put-note {"bucket": "b", "id": "n"}`, 200, "", ""},
+		{"GET /notes/n?bucket=b", 200, `={"note":{"id":"n"}}`, ""},
+	})
+}
