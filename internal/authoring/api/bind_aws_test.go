@@ -499,6 +499,55 @@ list Keys { member: String }
 	}
 }
 
+const groupsAndPlans = `$version: "2"
+namespace t
+use aws.protocols#awsJson1_1
+@awsJson1_1
+service Groups { version: "1", operations: [CreateGroup, GetGroup, UpdateGroup, UpdateGroupView, DeleteGroup, CreatePlan, GetPlan, UpdatePlan, DeletePlan] }
+operation CreateGroup { input := { @required name: String, size: Integer, taints: Names, view: ViewData } }
+operation GetGroup { input := { @required name: String }, output := { name: String, size: Integer, taints: Names, view: ViewData } }
+operation UpdateGroup { input := { @required name: String, size: Integer, taints: Taints } }
+operation UpdateGroupView { input := { @required name: String, @required view: ViewData } }
+operation DeleteGroup { input := { @required name: String } }
+operation CreatePlan { input := { @required plan: PlanData } }
+operation GetPlan { input := { @required planName: String }, output := { plan: PlanData } }
+operation UpdatePlan { input := { @required newPlan: PlanData } }
+operation DeletePlan { input := { @required planName: String } }
+list Names { member: String }
+structure Taints { add: Names, remove: Names }
+structure ViewData { title: String, text: String }
+structure PlanData { @required planName: String, limit: Integer }
+`
+
+// TestFormsOfUpdates: an update that takes a property in another form does not update it, one with the resource in a structure as
+// create has it does, and a structure that create has beside other members is a property.
+func TestFormsOfUpdates(t *testing.T) {
+	binding, schema := boundTo(t, groupsAndPlans, "Group")
+	for _, want := range []string{`"changes":["Size"]`, `"changes":["View"]`} {
+		if !strings.Contains(binding, want) {
+			t.Errorf("there is no %s in\n%s", want, binding)
+		}
+	}
+	if want := `"createOnlyProperties":["/properties/Name","/properties/Taints"]`; !strings.Contains(strings.ReplaceAll(schema, " ", ""), want) {
+		t.Errorf("there is no %s in\n%s", want, schema)
+	}
+	plan, _ := boundTo(t, groupsAndPlans, "Plan")
+	if want := `"at":["newPlan","limit"]`; !strings.Contains(plan, want) {
+		t.Errorf("there is no %s in\n%s", want, plan)
+	}
+}
+
+func TestOnlyARN(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"^arn:aws:x:.*$": true, "arn:.*": true, "^(arn:aws:x:.*)$": true, "^arn:aws(-[a-z]+)?:x:.*$": true,
+		"": false, "^[a-z]+$": false, "^(arn:(aws[a-zA-Z-]*)?:lambda:)?[a-z]+$": false, "^(arn:aws:.*|[a-z]+)$": false,
+	} {
+		if got := onlyARN(pattern); got != want {
+			t.Errorf("%q: %t", pattern, got)
+		}
+	}
+}
+
 // TestIdentifierByItsPattern: of several members that may be the identifier, it is the one with the pattern that the read wants; an
 // ARN, if only an ARN is taken.
 func TestIdentifierByItsPattern(t *testing.T) {

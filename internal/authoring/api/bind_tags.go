@@ -14,11 +14,19 @@ func (d *deriver) arnProperty() *Property {
 		}
 	}
 	for _, p := range d.Properties {
-		if p.Identifier && simple(p) && (strings.HasSuffix(norm(p.Name), "arn") || strings.Contains(p.Uses[0].Member.Shape.Pattern, "arn:")) {
+		if p.Identifier && simple(p) && (strings.HasSuffix(norm(p.Name), "arn") || onlyARN(p.Uses[0].Member.Shape.Pattern)) {
 			return p
 		}
 	}
 	return nil
+}
+
+// onlyARN reports whether nothing but an ARN matches a pattern, as far as its beginning says: "^(arn:aws:lambda:)?[a-z]+$" takes
+// names, too.
+func onlyARN(pattern string) bool {
+	rest := strings.TrimLeft(strings.TrimPrefix(pattern, "^"), "(")
+	grouped := strings.HasPrefix(strings.TrimPrefix(pattern, "^"), "(")
+	return strings.HasPrefix(rest, "arn:") && !(grouped && (strings.Contains(pattern, ")?") || strings.Contains(pattern, "|")))
 }
 
 // tagsByCalls reports whether handlers can change and read the tags by operations of the service for them.

@@ -462,10 +462,18 @@ func (d *deriver) addInput(action string, op *Operation) {
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
 		case m.ReadOnly:
+		case action == "update" && d.otherForm(m):
+			d.note(pascal(m.Name), "not updatable", "%s takes it in another form", op.Name)
 		default:
 			d.add(action, op, m)
 		}
 	}
+}
+
+// otherForm reports whether create has a value of another kind by the name of a member.
+func (d *deriver) otherForm(m *Member) bool {
+	p := d.exact(m.Name)
+	return p != nil && p.in("create") != nil && !p.Tags && !alike(p.in("create").Shape, m.Shape)
 }
 
 func (d *deriver) pages(op *Operation, m *Member) bool {

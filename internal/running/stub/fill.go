@@ -142,7 +142,9 @@ func (s *Stub) project(shape *api.Shape, v any, w wish, depth int) any {
 		if shape.Kind == api.Map {
 			out := map[string]any{}
 			for key, element := range value {
-				out[key] = s.project(shape.Item, element, w, depth+1)
+				if suits(shape.Item, element) {
+					out[key] = s.project(shape.Item, element, w, depth+1)
+				}
 			}
 			return out
 		}
@@ -180,9 +182,11 @@ func (s *Stub) project(shape *api.Shape, v any, w wish, depth int) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(value))
-		for i, element := range value {
-			out[i] = s.project(orAny(shape.Item), element, w, depth+1)
+		out := []any{}
+		for _, element := range value {
+			if suits(orAny(shape.Item), element) {
+				out = append(out, s.project(orAny(shape.Item), element, w, depth+1))
+			}
 		}
 		return out
 	case string:
@@ -227,6 +231,8 @@ func (s *Stub) made(r *resource, m *api.Member, i *item) (any, bool) {
 	switch {
 	case m.Required && m.Shape.Nullable && (settable || Absent(m.Name)):
 		return nil, true
+	case m.Default != nil && settable && s.api.Format == "smithy":
+		return s.makers.member(m, s.wish(r, i, m.Name), 0), true
 	case !m.Required && (settable || !simple || Absent(m.Name)):
 		return nil, false
 	}

@@ -567,3 +567,43 @@ structure NoteData { id: String, text: String }
 		{"GET /notes/n?bucket=b", 200, `={"note":{"id":"n"}}`, ""},
 	})
 }
+
+// TestFormsThatDiffer: what a response has in another form than the request is left out; the default of a response is returned; an
+// operation for tags may call the ARN by another name.
+func TestFormsThatDiffer(t *testing.T) {
+	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
+namespace t
+use aws.auth#sigv4
+use aws.protocols#restJson1
+@restJson1
+@sigv4(name: "jobs")
+service Jobs { version: "1", operations: [CreateJob, GetJob, UpdateJob, DeleteJob, TagResource, UntagResource] }
+@http(method: "PUT", uri: "/jobs/{name}")
+operation CreateJob { input := { @required @httpLabel name: String, layers: Names, limits: Texts } }
+@readonly
+@http(method: "GET", uri: "/jobs/{name}")
+operation GetJob { input := { @required @httpLabel name: String }, output := { name: String, arn: String, config: JobConfig, @default(0) links: Integer, tags: Texts } }
+@http(method: "POST", uri: "/jobs/{name}")
+operation UpdateJob { input := { @required @httpLabel name: String, links: Integer } }
+@idempotent
+@http(method: "DELETE", uri: "/jobs/{name}", code: 204)
+operation DeleteJob { input := { @required @httpLabel name: String } }
+@http(method: "POST", uri: "/tag")
+operation TagResource { input := { @required jobId: String, @required tags: Texts } }
+@http(method: "POST", uri: "/untag")
+operation UntagResource { input := { @required jobId: String, @required tagKeys: Names } }
+structure JobConfig { layers: Layers, limits: Limits }
+list Names { member: String }
+list Layers { member: Layer }
+map Texts { key: String, value: String }
+map Limits { key: String, value: Layer }
+structure Layer { arn: String }
+`)})
+	play(t, s, []step{
+		{`PUT /jobs/a {"layers": ["x"], "limits": {"a": "b"}}`, 200, "", ""},
+		{"GET /jobs/a", 200, `"config":{"layers":[],"limits":{}},"links":0`, ""},
+		{"GET /jobs/a", 200, `"arn":"<>`, ""},
+		{`POST /tag {"jobId": "$1", "tags": {"k": "v"}}`, 200, "", ""},
+		{"GET /jobs/a", 200, `"tags":{"k":"v"}`, ""},
+	})
+}

@@ -73,7 +73,7 @@ func tagsAs(shape *api.Shape, from map[string]string) any {
 func (s *Stub) tagging(c *call) (*reply, *fault) {
 	var i *item
 	for _, m := range c.op.Members() {
-		if v, ok := c.get(m.Name); ok && m.Shape.Kind == api.String && contains(m.Name, "arn", "resource") {
+		if v, ok := c.get(m.Name); ok && m.Shape.Kind == api.String && (m.Required || contains(m.Name, "arn", "resource")) {
 			for _, r := range s.resources {
 				for _, candidate := range s.sorted(r) {
 					if arn, _ := candidate.get(r.Name, "arn"); textOf(v) == candidate.ARN || textOf(v) == textOf(arn) {
