@@ -319,6 +319,9 @@ func (s *Stub) change(c *call, i *item) {
 	if (c.op.Method == http.MethodPut || s.api.Replaces(c.op)) && c.role.action != part {
 		for _, m := range s.settableOf(r, c.op) {
 			if _, set := given[m.Name]; !set && !m.ReadOnly {
+				if inside, isObject := i.Props[r.places[plain(m.Name)]].(map[string]any); isObject {
+					delete(inside, m.Name)
+				}
 				for _, name := range variants(r.Name, m.Name) {
 					if !slices.Contains(i.Made, name) {
 						delete(i.Props, name)

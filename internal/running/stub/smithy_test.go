@@ -553,7 +553,8 @@ operation PutNote { input := { @required bucket: String, @required id: String, t
 operation GetNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String }, output := { note: NoteData } }
 @http(method: "DELETE", uri: "/notes/{id}", code: 204)
 operation DeleteNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String } }
-structure NoteData { id: String, text: String }
+structure NoteData { id: String, details: Details }
+structure Details { text: String }
 `)})
 	play(t, s, []step{
 		{`POST /rules {"rule": {"size": 1, "color": "red"}}`, 200, `"RuleId":"<>`, ""},
@@ -563,8 +564,9 @@ structure NoteData { id: String, text: String }
 		{"GET /rules/$1", 200, `"size":2`, ""},
 		{"GET /rules/$1", 200, `={"rule":{"RuleId":"$1","RuleUpdateToken":"2","size":2}}`, ""},
 		{`POST /put-note {"bucket": "b", "id": "n", "text": "one"}`, 200, "", ""},
+		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{"text":"one"},"id":"n"}}`, ""},
 		{`POST /put-note {"bucket": "b", "id": "n"}`, 200, "", ""},
-		{"GET /notes/n?bucket=b", 200, `={"note":{"id":"n"}}`, ""},
+		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{},"id":"n"}}`, ""},
 	})
 }
 
