@@ -51,14 +51,14 @@ func (s *Stub) fillStructure(r *resource, shape *api.Shape, i *item, depth int) 
 			out[m.Name] = []any{s.fill(r, m.Shape.Item, i, depth+1)}
 			continue
 		}
+		if m.Shape.Kind == api.Structure && depth < 3 && s.isEnvelope(r, shape, m) { // even if a property has its name
+			out[m.Name] = s.fill(r, m.Shape, i, depth+1)
+			continue
+		}
 		if v, ok := s.known(r, m, i); ok {
 			if v = s.project(m.Shape, v, s.wish(r, i, m.Name), 0); v != nil || m.Shape.Nullable {
 				out[m.Name] = v
 			}
-			continue
-		}
-		if m.Shape.Kind == api.Structure && depth < 3 && s.isEnvelope(r, shape, m) {
-			out[m.Name] = s.fill(r, m.Shape, i, depth+1)
 			continue
 		}
 		if v, ok := s.made(r, m, i); ok {

@@ -428,15 +428,15 @@ structure GroupNotFound {}
 	})
 }
 
-// TestEnvelopeWithTheNameOfTheIdentifier: the member of a response with the whole resource may be called as the identifier in requests.
-func TestEnvelopeWithTheNameOfTheIdentifier(t *testing.T) {
+// TestNamesOfEnvelopes: the member of a response with the whole resource may be called as the identifier or a property in requests.
+func TestNamesOfEnvelopes(t *testing.T) {
 	s := newStub(t, Config{NoAuth: true, API: fromSmithy(t, `$version: "2"
 namespace t
 use aws.auth#sigv4
 use aws.protocols#restJson1
 @restJson1
 @sigv4(name: "domains")
-service Domains { version: "1", operations: [CreateDomain, GetDomain, DeleteDomain] }
+service Domains { version: "1", operations: [CreateDomain, GetDomain, DeleteDomain, CreateRulePolicy, GetRulePolicy, DeleteRulePolicy] }
 @http(method: "POST", uri: "/domain", code: 201)
 operation CreateDomain { input := { @required @httpQuery("domain") domain: String, size: Integer }, output := { domain: DomainData } }
 @http(method: "GET", uri: "/domain")
@@ -444,10 +444,19 @@ operation GetDomain { input := { @required @httpQuery("domain") domain: String }
 @http(method: "DELETE", uri: "/domain", code: 204)
 operation DeleteDomain { input := { @required @httpQuery("domain") domain: String } }
 structure DomainData { name: String, arn: String, size: Integer }
+@http(method: "PUT", uri: "/policies/{policyName}")
+operation CreateRulePolicy { input := { @required @httpLabel policyName: String, policy: Texts }, output := { policy: PolicyData } }
+@http(method: "GET", uri: "/policies/{policyName}")
+operation GetRulePolicy { input := { @required @httpLabel policyName: String }, output := { policy: PolicyData } }
+@http(method: "DELETE", uri: "/policies/{policyName}", code: 204)
+operation DeleteRulePolicy { input := { @required @httpLabel policyName: String } }
+structure PolicyData { policyName: String, policy: Texts }
+map Texts { key: String, value: String }
 `)})
 	play(t, s, []step{
 		{`POST /domain?domain=a {"size": 2}`, 201, "", ""},
 		{"GET /domain?domain=a", 200, `={"domain":{"arn":"arn:aws:domains:us-east-1:123456789012:domain/a","name":"a","size":2}}`, ""},
+		{`PUT /policies/p {"policy": {"a": "b"}}`, 200, `={"policy":{"policy":{"a":"b"},"policyName":"p"}}`, ""},
 	})
 }
 
