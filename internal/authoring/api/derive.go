@@ -370,6 +370,14 @@ func (d *deriver) addInput(action string, op *Operation) {
 		body = d.members(op.Body, op, action, " request")
 	}
 	d.beside(slices.Concat(op.Params, body))
+	if action == "create" {
+		for _, m := range d.Resource.Around(op) {
+			d.add(action, op, m)
+		}
+		if len(d.Resource.Creates) > 1 {
+			d.note("", "create", "%s creates one, and so does %s: the settings may name it", op.Name, d.Resource.Creates[1].Name)
+		}
+	}
 	for _, m := range op.Params {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
@@ -377,7 +385,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 		case action == "update" && m.In == InQuery && d.Resource.Read.Param(InQuery, m.Name) != nil: // it only says which resource is meant
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
-		case d.API.Format == "openapi":
+		case d.API.Format == "openapi" && !(m.In == InQuery && m.needed()):
 			d.ignore(m.Name, fmt.Sprintf("it is a parameter in the %s of %s", m.In, op.Name))
 		default:
 			d.add(action, op, m)
@@ -521,7 +529,7 @@ func (d *deriver) decide(p *Property) {
 	create, update, read, set := p.in("create"), p.in("update"), p.in("read"), p.settable()
 	updates := d.Resource.Update
 	tagged := p.Tags && d.tagged()
-	if read != nil && read.ReadOnly && !(p.Identifier && create != nil) {
+	if read != nil && read.ReadOnly && create == nil {
 		create, update, set = nil, nil, nil
 	}
 	switch {

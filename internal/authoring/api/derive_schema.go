@@ -33,6 +33,7 @@ type schemaBuilder struct {
 type definitionKey struct {
 	shape *Shape
 	set   bool
+	as    *Shape // of what is received: the shape in requests, if it matters
 }
 
 // pathLists are the lists of a schema that name properties, in its order.
@@ -98,7 +99,7 @@ func (d *deriver) nested(p *Property, paths map[string][]*document.Value) {
 	if !p.WriteOnly {
 		add("writeOnlyProperties", "writeOnly", p.settable(), p.in("read"), "%s does not return it", d.Resource.Read.Name)
 	}
-	if !p.CreateOnly && d.API.Format == "smithy" {
+	if !p.CreateOnly {
 		add("createOnlyProperties", "createOnly", p.in("create"), p.in("update"), "%s does not take it", p.operation("update"))
 	}
 }
@@ -269,12 +270,12 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		m = p.Uses[0].Member
 	}
 	shape := m.Shape
-	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
-		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
+	if p.isText() {
+		b.lose(p.Name, "integer", "it is a string here: handlers convert the number")
 		digits := map[string]int{"int8": 2, "int16": 4, "int32": 9}[shape.Format] // that fit in any case
 		shape = &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(digits, 15)-1)}
 	}
-	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && len(shape.Enum) == 0 && taken != nil {
+	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && shape.Format != "uuid" && len(shape.Enum) == 0 && taken != nil {
 		shape = taken
 	}
 	if m.Sensitive || shape.Sensitive {
@@ -288,7 +289,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		if text := cut(plain(m.Doc)); text != "" {
 			out.Members = append([]document.Member{{Key: "description", Value: document.NewString(text)}}, out.Members...)
 		}
-		if !p.ReadOnly {
+		if !p.ReadOnly && m == p.in("create") { // a new resource does not have what only updates set
 			b.setDefault(out, m)
 		}
 		b.relate(out, p, m)
@@ -296,10 +297,22 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	return out
 }
 
+// isText reports whether a property is a string although the API has numbers: an identifier, or what the API has as a string
+// elsewhere.
+func (p *Property) isText() bool {
+	numbers, texts := false, p.Identifier
+	for _, u := range p.Uses {
+		k := u.Member.Shape.Kind
+		numbers = numbers || k == Integer || k == Number
+		texts = texts || k == String
+	}
+	return numbers && texts
+}
+
 // takenAs is the shape in which the read takes an identifier, if it says more than responses do; nil otherwise.
 func (d *deriver) takenAs(p *Property) *Shape {
 	for _, m := range d.Resource.Read.Members() {
-		if d.params[norm(m.Name)] == p && m.Shape.Kind == String && m.Shape.Pattern != "" {
+		if d.params[norm(m.Name)] == p && m.Shape.Kind == String && (m.Shape.Pattern != "" || m.Shape.Format == "uuid") {
 			return m.Shape
 		}
 	}
@@ -468,7 +481,7 @@ func (b *schemaBuilder) notEmpty(out *document.Value, set bool) {
 
 // define adds a definition for a structure and returns its name.
 func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
-	key := definitionKey{s, set}
+	key := definitionKey{shape: s, set: set}
 	if name, known := b.names[key]; known {
 		return name
 	}

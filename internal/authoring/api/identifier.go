@@ -171,7 +171,7 @@ func (d *deriver) addParam(p *Property, id string) {
 		return
 	}
 	for _, m := range create.Params {
-		if m.In == InPath && norm(m.Name) == norm(id) {
+		if m.In == InPath && norm(m.Name) == norm(id) && !d.Resource.isAround(m) {
 			p.Uses = append(p.Uses, Use{"create", create, m})
 		}
 	}
@@ -284,7 +284,7 @@ func (d *deriver) parent(i int, id, name string) *Property {
 			}
 		}
 		if i < len(params) && p.in(s.action) == nil {
-			if m := s.op.Param(InPath, params[i]); m != nil {
+			if m := s.op.Param(InPath, params[i]); m != nil && !(s.op == create && d.Resource.isAround(m)) {
 				p.Uses = append(p.Uses, Use{s.action, s.op, m})
 			}
 		}

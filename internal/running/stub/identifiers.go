@@ -95,6 +95,11 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	}
 	if s.api.Format == "openapi" {
 		labels := s.labels[c.op]
+		if c.role.action == create {
+			labels = slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
+				return slices.ContainsFunc(r.Around(c.op), func(m *api.Member) bool { return m.Wire == label })
+			})
+		}
 		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
@@ -119,7 +124,7 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	}
 	if own == "" && r.own != nil { // in the body
 		for _, m := range s.settableOf(r, c.op) {
-			if alike(r.Name, m.Name, r.own.Name) {
+			if alike(r.Name, m.Name, r.own.Name) || s.api.Format == "openapi" && plain(m.Name) == plain(r.ids[len(r.ids)-1]) {
 				if v, ok := c.content(r)[m.Name]; ok {
 					own = textOf(v)
 				}

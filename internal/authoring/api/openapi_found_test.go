@@ -1,0 +1,149 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fleet has devices that are created below a project, sections whose PUT only updates, and ways to create by PUT and POST.
+const fleet = `openapi: 3.0.3
+info: {title: Fleet, version: "1"}
+security: [{}]
+paths:
+  /projects/{id}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {$ref: "#/components/responses/Device"}}}
+  /sites/{site}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {$ref: "#/components/responses/Device"}}}
+  /plans/{plan}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}}}}}}}}
+  /devices/{id}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update the device, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /devices/{id}/ports:
+    put: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+  /devices/{id}/ports/{port}:
+    delete: {responses: {"204": {description: d}}}
+  /hooks/{id}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update a hook, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /presets/{name}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update a preset, operationId: upsertPreset, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /marks/{name}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    post: {summary: Create a mark, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /pages:
+    put: {summary: Create or update a page, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
+  /pages/{name}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  requestBodies:
+    Device: {content: {application/json: {schema: {type: object, properties: {name: {type: string}}}}}}
+  responses:
+    Device: {description: d, content: {$ref: "#/components/content/device"}}
+  content:
+    device: {application/json: {schema: {$ref: "#/components/schemas/Device"}}}
+  schemas:
+    Device: {type: object, properties: {id: {type: string}, name: {type: string}}}
+`
+
+func TestCreates(t *testing.T) {
+	a, problems := FromOpenAPI("fleet.yaml", []byte(fleet))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	var got []string
+	for _, r := range a.Resources {
+		got = append(got, fmt.Sprint(r.Name, ": ", r.Create.Name, ", ", len(r.Update)))
+	}
+	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Page: PUT /pages, 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	if i := slices.IndexFunc(a.Others, func(c Candidate) bool { return c.Name == "Hook" }); i < 0 || a.Others[i].Reason != "it has no operation to create" {
+		t.Errorf("%+v", a.Others)
+	}
+	b := bindingIn(t, fleet, "Device", "")
+	if got, want := line(b.Create), "POST /projects/{id}/devices [ProjectId=path:id string!, Name=body:name string] -> [Id=body:id string, Name=body:name string]"; got != want {
+		t.Error(got)
+	}
+	if fmt.Sprint(b.Identifier) != "[Id]" || !strings.HasPrefix(line(b.Read), "GET /devices/{id} [Id=path:id string!]") {
+		t.Error(b.Identifier, line(b.Read))
+	}
+}
+
+// jobs is an API whose one resource has what the cases of TestCalls replace.
+const jobs = `openapi: 3.0.3
+info: {title: Jobs, version: "1"}
+security: [{token: []}]
+paths:
+  /jobs:
+    post:
+      parameters: [{name: zone, in: query, schema: {type: string}}]
+      requestBody: {content: {application/json: {schema: {type: object, required: [made], properties: {made: {type: string, readOnly: true}, name: {type: string}, mask: {type: integer}, spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}
+      responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
+  /jobs/{id}:
+    get:
+      parameters: [{name: id, in: path, required: true, schema: {type: string, format: uuid}}, {name: Accept, in: header, required: true, schema: {type: string, default: application/vnd.jobs+json}}]
+      responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
+    patch:
+      requestBody: {content: {application/json: {schema: {type: object, properties: {state: {type: string, default: on}, spec: {type: object, properties: {a: {type: string}}}}}}}}
+      responses: {"200": {description: d}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  securitySchemes:
+    key: {type: apiKey, in: header, name: X-Key}
+    token: {type: oauth2, flows: {authorizationCode: {authorizationUrl: "https://example.com", tokenUrl: "https://example.com", scopes: {}}}}
+    digest: {type: http, scheme: digest}
+  schemas:
+    Job: {type: object, properties: {id: {type: string}, made: {type: string}, state: {type: string}, name: {type: string, readOnly: true}, mask: {type: string}, spec: {type: object, properties: {a: {type: string, readOnly: true}, b: {type: string}}}}}
+`
+
+func TestCalls(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		from string // in jobs; what is there instead follows
+		to   string
+		want string // in the binding, the schema or the problems
+	}{
+		{"a token that somebody requested", "", "", `"auth": {"kind": "bearer"}`},
+		{"the scheme that is required", "[{token: []}]", "[{digest: []}, {key: []}]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
+		{"without a requirement", "[{token: []}]", "[]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
+		{"two schemes at once", "[{token: []}]", "[{key: [], token: []}]", "needs key and token together"},
+		{"any media type", "application/json: {schema: {type: object, required: [made]", "\"*/*\": {schema: {type: object, required: [made]", `"path": "/jobs", "accept"`},
+		{"a media type of forms with files", "application/json: {schema: {type: object, required: [made]", "multipart/form-data: {schema: {type: object, required: [made]", "takes multipart/form-data"},
+		{"an accepted media type of their own", "", "", `"accept": "application/vnd.jobs+json"`},
+		{"a query that create requires", "in: query, schema", "in: query, required: true, schema", `{"property": "Zone", "in": "query", "at": ["zone"]`},
+		{"a query that read requires", "get:\n      parameters: [", "get:\n      parameters: [{name: view, in: query, required: true, schema: {type: string}}, ", "GET /jobs/{id} requires view"},
+		{"a number that is text in responses", "", "", `{"property": "Mask", "in": "body", "at": ["mask"], "shape": {"kind": "integer", "text": true}}`},
+		{"marks of a response only", "", "", `"Spec2": [{"property": "A", "wire": "a", "shape": {"kind": "string"}}, {"property": "B"`},
+		{"a member that the update does not take", "", "", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Spec/B"]`},
+		{"the form of an identifier in a path", "", "", `"Id": {"type": "string", "pattern": "^[0-9A-Fa-f]{8}`},
+		{"a default of updates", "", "", `"State": {"type": "string"}`},
+	} {
+		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		s, _ := ParseSettings("api.yaml", nil)
+		d, problems := Derive(a, a.Resource("Job"), "Acme::Job::Job", s)
+		if problems.HasErrors() {
+			t.Fatal(problems)
+		}
+		b, problems := d.Bind()
+		text := fmt.Sprint(problems, d.Lost) + string(d.JSON())
+		if b != nil {
+			text += string(b.JSON())
+		}
+		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]").Replace(text), test.want) {
+			t.Errorf("%s: no %s in %s", test.name, test.want, text)
+		}
+	}
+}
