@@ -260,7 +260,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision || action == "delete" && !p.Identifier, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
+		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision || action == "delete" && !p.Identifier, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m, op)}
 		if !required && strings.HasPrefix(op.ContentType, "application/merge-patch+json") {
 			bound.Reset = json.RawMessage("null") // which removes a member, whereas {} changes nothing
 		}
@@ -332,7 +332,7 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	}
 	if b.API.Format == "openapi" {
 		if m.In != InPath {
-			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || strings.Contains(op.Path, "{") {
+			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || len(labelOwners(op.Path)) >= len(b.Resource.Identifiers) {
 				return nil
 			}
 			if p := b.exact(m.Name); p != nil && p.Identifier { // the item is named in the body
@@ -623,12 +623,14 @@ func unmarking(set, read *Shape) *Shape {
 
 // reset is what an update sends for a property that was removed: its default, null, or an
 // empty list or map; nil if nothing says so.
-func (b *binder) reset(p *Property, m *Member) json.RawMessage {
+func (b *binder) reset(p *Property, m *Member, op *Operation) json.RawMessage {
 	switch create := p.in("create"); {
 	case m.Default != nil:
 		return m.Default.AppendJSON(nil)
 	case create != nil && create.Default != nil && create.Shape.Kind == m.Shape.Kind:
 		return create.Default.AppendJSON(nil)
+	case op.ContentType == "application/x-www-form-urlencoded":
+		return nil // a form has neither null nor what is empty
 	case m.Shape.Nullable && !b.xml():
 		return json.RawMessage("null")
 	case m.Shape.MinLen != nil && *m.Shape.MinLen > 0:

@@ -2,10 +2,12 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -272,8 +274,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	shape := m.Shape
 	if p.isText() {
 		b.lose(p.Name, "integer", "it is a string here: handlers convert the number")
-		digits := map[string]int{"int8": 2, "int16": 4, "int32": 9}[shape.Format] // that fit in any case
-		shape = &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(digits, 15)-1)}
+		shape = digits(shape)
 	}
 	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && shape.Format != "uuid" && len(shape.Enum) == 0 && taken != nil {
 		shape = taken
@@ -309,10 +310,20 @@ func (p *Property) isText() bool {
 	return numbers && texts
 }
 
+// digits is the shape of a number as text.
+func digits(number *Shape) *Shape {
+	fit := map[string]int{"int8": 2, "int16": 4, "int32": 9}[number.Format] // in any case
+	return &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(fit, 15)-1)}
+}
+
 // takenAs is the shape in which the read takes an identifier, if it says more than responses do; nil otherwise.
 func (d *deriver) takenAs(p *Property) *Shape {
 	for _, m := range d.Resource.Read.Members() {
-		if d.params[norm(m.Name)] == p && m.Shape.Kind == String && (m.Shape.Pattern != "" || m.Shape.Format == "uuid") {
+		switch {
+		case d.params[norm(m.Name)] != p:
+		case m.Shape.Kind == Integer:
+			return digits(m.Shape)
+		case m.Shape.Kind == String && (m.Shape.Pattern != "" || m.Shape.Format == "uuid"):
 			return m.Shape
 		}
 	}
@@ -404,7 +415,9 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 
 func (b *schemaBuilder) numbers(out *document.Value, s *Shape) {
 	for _, bound := range []struct{ key, value string }{{"minimum", s.Minimum}, {"maximum", s.Maximum}} {
-		if bound.value != "" {
+		_, err := strconv.ParseInt(bound.value, 10, 64)
+		rounded := s.Kind == Integer && errors.Is(err, strconv.ErrRange) // as -9223372036854776000
+		if bound.value != "" && !rounded {
 			out.Set(bound.key, &document.Value{Kind: document.Number, Text: bound.value})
 		}
 	}
@@ -455,7 +468,7 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 	switch {
 	case s.Pattern != "" && b.usable(s.Pattern, path):
 		out.Set("pattern", document.NewString(s.Pattern))
-	case s.Format == "uuid":
+	case s.Format == "uuid" && (s.MaxLen == nil || *s.MaxLen >= 36):
 		out.Set("pattern", document.NewString("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"))
 	case slices.Contains([]string{"date", "email", "uri", "hostname", "ipv4", "ipv6"}, s.Format):
 		out.Set("format", document.NewString(s.Format))

@@ -230,6 +230,9 @@ func (a *API) candidates(noun, id string, own bool) []string {
 		out = append(out, id[i:]) // the version of flowVersion
 	}
 	lower := norm(id)
+	if i := strings.LastIndexAny(id, "_-"); i > 0 && own && a.Format == "openapi" && lower != norm(noun)+"id" {
+		out = append(out, id[i+1:]) // the ip of reserved_ip
+	}
 	if own && a.Format == "openapi" {
 		return append(out, noun+"Id", "id", "sid", "uuid", "name")
 	}

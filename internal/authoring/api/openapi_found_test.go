@@ -38,20 +38,20 @@ paths:
     get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
     post: {summary: Create a mark, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
     delete: {responses: {"204": {description: d}}}
-  /pages:
+  /rooms/{room}/pages:
     put: {summary: Create or update a page, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
-  /pages/{name}:
+  /rooms/{room}/pages/{name}:
     get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
     delete: {responses: {"204": {description: d}}}
 components:
   requestBodies:
-    Device: {content: {application/json: {schema: {type: object, properties: {name: {type: string}}}}}}
+    Device: {content: {application/json: {schema: {type: object, properties: {name: {type: string}, title: {type: string, nullable: true}}}}}}
   responses:
     Device: {description: d, content: {$ref: "#/components/content/device"}}
   content:
     device: {application/json: {schema: {$ref: "#/components/schemas/Device"}}}
   schemas:
-    Device: {type: object, properties: {id: {type: string}, name: {type: string}}}
+    Device: {type: object, properties: {id: {type: string}, name: {type: string}, title: {type: string}}}
 `
 
 func TestCreates(t *testing.T) {
@@ -63,7 +63,7 @@ func TestCreates(t *testing.T) {
 	for _, r := range a.Resources {
 		got = append(got, fmt.Sprint(r.Name, ": ", r.Create.Name, ", ", len(r.Update)))
 	}
-	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Page: PUT /pages, 1"}
+	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Page: PUT /rooms/{room}/pages, 1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
@@ -71,11 +71,25 @@ func TestCreates(t *testing.T) {
 		t.Errorf("%+v", a.Others)
 	}
 	b := bindingIn(t, fleet, "Device", "")
-	if got, want := line(b.Create), "POST /projects/{id}/devices [ProjectId=path:id string!, Name=body:name string] -> [Id=body:id string, Name=body:name string]"; got != want {
+	if got, want := line(b.Create), "POST /projects/{id}/devices [ProjectId=path:id string!, Name=body:name string, Title=body:title string or null] -> [Id=body:id string, Name=body:name string, Title=body:title string]"; got != want {
 		t.Error(got)
+	}
+	page := bindingIn(t, fleet, "Page", "")
+	if got, want := line(page.Update[0]), "PUT /rooms/{room}/pages [Room=path:room string!, Name=body:name string!, Title=body:title string or null]"; !strings.HasPrefix(got, want) {
+		t.Error(got)
+	}
+	page = bindingIn(t, strings.Replace(fleet, "Device: {content: {application/json:", "Device: {content: {application/x-www-form-urlencoded:", 1), "Page", "")
+	if got := line(page.Update[0]); strings.Contains(got, "or null") {
+		t.Errorf("a null in a form: %s", got)
 	}
 	if fmt.Sprint(b.Identifier) != "[Id]" || !strings.HasPrefix(line(b.Read), "GET /devices/{id} [Id=path:id string!]") {
 		t.Error(b.Identifier, line(b.Read))
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	if got := (&API{Format: "openapi"}).candidates("Address", "reserved_ip", true); fmt.Sprint(got) != "[Addressreserved_ip ip AddressId id sid uuid name]" {
+		t.Error(got)
 	}
 }
 
@@ -87,7 +101,7 @@ paths:
   /jobs:
     post:
       parameters: [{name: zone, in: query, schema: {type: string}}]
-      requestBody: {content: {application/json: {schema: {type: object, required: [made], properties: {made: {type: string, readOnly: true}, name: {type: string}, mask: {type: integer}, spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}
+      requestBody: {content: {application/json: {schema: {type: object, required: [made], properties: {made: {type: string, readOnly: true}, name: {type: string}, mask: {type: integer}, limit: {type: integer, minimum: -9223372036854776000, maximum: 9}, spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}
       responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
   /jobs/{id}:
     get:
@@ -124,8 +138,12 @@ func TestCalls(t *testing.T) {
 		{"a query that read requires", "get:\n      parameters: [", "get:\n      parameters: [{name: view, in: query, required: true, schema: {type: string}}, ", "GET /jobs/{id} requires view"},
 		{"a number that is text in responses", "", "", `{"property": "Mask", "in": "body", "at": ["mask"], "shape": {"kind": "integer", "text": true}}`},
 		{"marks of a response only", "", "", `"Spec2": [{"property": "A", "wire": "a", "shape": {"kind": "string"}}, {"property": "B"`},
-		{"a member that the update does not take", "", "", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Spec/B"]`},
+		{"a member that the update does not take", "", "", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Limit", "/properties/Spec/B"]`},
 		{"the form of an identifier in a path", "", "", `"Id": {"type": "string", "pattern": "^[0-9A-Fa-f]{8}`},
+		{"a form that the length excludes", "format: uuid", "format: uuid, maxLength: 24", `"Id": {"type": "string", "maxLength": 24}`},
+		{"a number in a path", "string, format: uuid", "integer", `"Id": {"type": "string", "pattern": "^(0|[1-9]`},
+		{"a bound that was rounded", "", "", `"Limit": {"type": "integer", "maximum": 9}`},
+		{"an object that only responses describe", "{type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}\n      responses", "{type: object}}}}}}\n      responses", `"writeOnlyProperties": ["/properties/Limit", "/properties/Spec"]`},
 		{"a default of updates", "", "", `"State": {"type": "string"}`},
 	} {
 		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))

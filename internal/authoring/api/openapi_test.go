@@ -64,6 +64,7 @@ func TestOpenAPIShapes(t *testing.T) {
 		{`{oneOf: [{type: string}, {type: integer}]}`, "string"},
 		{`{oneOf: [{type: string, enum: [x]}, {type: string, enum: [y]}]}`, "string[x y]"},
 		{`{oneOf: [{type: string}, {$ref: "#/components/schemas/A"}]}`, "any (it is one of several types)"},
+		{`{anyOf: [{oneOf: [{type: string}, {$ref: "#/components/schemas/A"}]}, {type: "null"}]}`, "any (it is one of several types)"},
 		{`{$ref: "#/components/schemas/Tree"}`, "{next {next {next …}}}"},
 		{`{$ref: "#/components/schemas/Loop"}`, "any"},
 		{`{allOf: [{$ref: "#/components/schemas/Self"}]}`, "{a string}"},

@@ -17,6 +17,13 @@ paths:
       requestBody: {content: {application/json: {schema: {type: object, properties: {note: {type: string, nullable: true}, spec: {type: object, properties: {a: {type: string}}}}}}}}
       responses: {"204": {description: d}}
     delete: {responses: {"204": {description: d}}}
+  /pages:
+    post:
+      responses: {"201": {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}}}}}}}
+  /pages/{id}:
+    parameters: [{name: Version, in: header, schema: {type: string}}, {name: id, in: path, required: true, schema: {type: integer}}]
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}}}}}}}}
+    delete: {responses: {"204": {description: d}}}
   /groups/{group}/roles:
     post:
       requestBody: {content: {application/json: {schema: {type: object, required: [role_id], properties: {role_id: {type: string}}}}}}
@@ -36,6 +43,8 @@ func TestPlaces(t *testing.T) {
 		{"GET /devices/$1", 200, `={"id":"$1","note":"n","project_id":7,"spec":{"a":"1","b":"2"}}`, ""},
 		{`POST /devices/$1 {"note":null,"spec":{"a":"3"}}`, 204, "", ""},
 		{"GET /devices/$1", 200, `={"id":"$1","project_id":7,"spec":{"a":"3","b":"2"}}`, ""},
+		{"POST /pages", 201, `"id":"<>`, ""},
+		{"GET /pages/$2", 200, `"id":"$2"`, ""}, // which the path takes as a number
 		{`POST /groups/g/roles {"role_id":"r"}`, 204, "", ""},
 		{"GET /groups/g/roles/r", 200, `"id":"r"`, ""},
 		{"DELETE /groups/g/roles/r", 204, "", ""},
