@@ -93,7 +93,7 @@ func (d *deriver) nested(p *Property, paths map[string][]*document.Value) {
 		if from == nil || to == nil {
 			return
 		}
-		for _, path := range (comparisons{}).lacking(from.Shape, to.Shape, 0) {
+		for _, path := range (comparisons{map[comparison][]string{}, list == "writeOnlyProperties"}).lacking(from.Shape, to.Shape, 0) {
 			paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
 			d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
 		}
@@ -122,8 +122,11 @@ type comparison struct {
 	depth     int
 }
 
-// comparisons are the results of comparisons.
-type comparisons map[comparison][]string
+// comparisons are with what is in responses, or in other requests.
+type comparisons struct {
+	known     map[comparison][]string
+	responses bool
+}
 
 const maxLacking = 100 // paths within a value
 
@@ -134,14 +137,14 @@ func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 		return nil
 	}
 	key := comparison{set, read, depth}
-	if known, compared := c[key]; compared {
+	if known, compared := c.known[key]; compared {
 		return known
 	}
 	defer func() {
 		if len(paths) > maxLacking {
 			paths = []string{""}
 		}
-		c[key] = paths
+		c.known[key] = paths
 	}()
 	switch {
 	case (set.Kind == List || set.Kind == Map) && set.Kind == read.Kind:
@@ -153,7 +156,7 @@ func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 			name := pascal(m.Name)
 			switch other := read.Member(m.Name); {
 			case m.ReadOnly || m.Shape.Kind == Any && m.Shape.Refused != "":
-			case other == nil || other.WriteOnly:
+			case other == nil || other.WriteOnly && c.responses:
 				paths = append(paths, "/"+name)
 			default:
 				for _, path := range c.lacking(m.Shape, other.Shape, depth+1) {

@@ -230,10 +230,11 @@ func (a *API) candidates(noun, id string, own bool) []string {
 		out = append(out, id[i:]) // the version of flowVersion
 	}
 	lower := norm(id)
-	if i := strings.LastIndexAny(id, "_-"); i > 0 && own && a.Format == "openapi" && lower != norm(noun)+"id" {
-		out = append(out, id[i+1:]) // the ip of reserved_ip
-	}
 	if own && a.Format == "openapi" {
+		last := id[max(strings.LastIndexAny(id, "_-"), strings.LastIndexFunc(id, unicode.IsUpper)-1)+1:]
+		if last != id && norm(last) != "id" && (strings.ContainsAny(id, "_-") || slices.Contains(generic, norm(last))) {
+			out = append(out, last) // the key of featureFlagKey, the ip of reserved_ip
+		}
 		return append(out, noun+"Id", "id", "sid", "uuid", "name")
 	}
 	for _, ending := range []string{"identifier", "id", "name", "arn"} {

@@ -88,8 +88,24 @@ func TestCreates(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	if got := (&API{Format: "openapi"}).candidates("Address", "reserved_ip", true); fmt.Sprint(got) != "[Addressreserved_ip ip AddressId id sid uuid name]" {
-		t.Error(got)
+	for id, want := range map[string]string{
+		"reserved_ip": "[Addressreserved_ip ip AddressId id sid uuid name]", "mailKey": "[AddressmailKey Key AddressId id sid uuid name]", "mailPlan": "[AddressmailPlan AddressId id sid uuid name]",
+		"mail_id": "[Addressmail_id AddressId id sid uuid name]", "key": "[Addresskey AddressId id sid uuid name]",
+	} {
+		if got := (&API{Format: "openapi"}).candidates("Address", id, true); fmt.Sprint(got) != want {
+			t.Error(got)
+		}
+	}
+}
+
+func TestSingular(t *testing.T) {
+	for plural, want := range map[string]string{
+		"policies": "policy", "boxes": "box", "databases": "database", "statuses": "status", "email_aliases": "email_alias", "apis": "api", "emojis": "emoji", "analysis": "analysis",
+		"saas": "saas", "sms": "sms", "vms": "vm", "access": "access", "keys": "key",
+	} {
+		if got := singular(plural); got != want {
+			t.Errorf("%s: %s", plural, got)
+		}
 	}
 }
 
@@ -144,6 +160,7 @@ func TestCalls(t *testing.T) {
 		{"a number in a path", "string, format: uuid", "integer", `"Id": {"type": "string", "pattern": "^(0|[1-9]`},
 		{"a bound that was rounded", "", "", `"Limit": {"type": "integer", "maximum": 9}`},
 		{"an object that only responses describe", "{type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}\n      responses", "{type: object}}}}}}\n      responses", `"writeOnlyProperties": ["/properties/Limit", "/properties/Spec"]`},
+		{"a secret that updates take", "spec: {type: object, properties: {a: {type: string}}}}}}}}\n      responses", "spec: {type: object, properties: {a: {type: string}, b: {type: string, writeOnly: true}}}}}}}}\n      responses", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Limit"]`},
 		{"a default of updates", "", "", `"State": {"type": "string"}`},
 	} {
 		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))

@@ -243,8 +243,8 @@ func (r *openapiReader) alternatives(v *document.Value, depth int) []*document.V
 	return nil
 }
 
-// fillAlternatives reads a value that is one of several: objects are merged into one whose
-// members are optional, simple values into text.
+// fillAlternatives reads a value that is one of several: objects are merged into one that requires only
+// what all of them require, simple values into text.
 func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternatives []*document.Value, depth int) {
 	var kinds []Kind
 	var shapes []*Shape
@@ -277,9 +277,9 @@ func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternat
 				if r.members++; r.members > maxMembers {
 					return
 				}
-				optional := *m
-				optional.Required = false
-				out.Members = append(out.Members, &optional)
+				common := *m
+				common.Required = !slices.ContainsFunc(shapes, func(s *Shape) bool { return s.Member(m.Name) == nil || !s.Member(m.Name).Required })
+				out.Members = append(out.Members, &common)
 			}
 		}
 	case len(kinds) == 1 && simple(kinds[0]):

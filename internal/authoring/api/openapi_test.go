@@ -61,6 +61,7 @@ func TestOpenAPIShapes(t *testing.T) {
 		{`{allOf: [{$ref: "#/components/schemas/A"}, {required: [a]}]}`, "{a! string}"},
 		{`{oneOf: [{$ref: "#/components/schemas/A"}, {type: "null"}]}`, "{a string}"},
 		{`{anyOf: [{$ref: "#/components/schemas/A"}, {$ref: "#/components/schemas/B"}]}`, "{a string, b integer}"},
+		{`{oneOf: [{properties: {a: {type: string}}, required: [a]}, {properties: {a: {type: string}, b: {type: string}}, required: [a, b]}]}`, "{a! string, b string}"},
 		{`{oneOf: [{type: string}, {type: integer}]}`, "string"},
 		{`{oneOf: [{type: string, enum: [x]}, {type: string, enum: [y]}]}`, "string[x y]"},
 		{`{oneOf: [{type: string}, {$ref: "#/components/schemas/A"}]}`, "any (it is one of several types)"},
