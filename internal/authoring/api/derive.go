@@ -299,7 +299,7 @@ func (d *deriver) reshapes(set, read *Shape) bool {
 	for d.API.Format == "openapi" && set.Kind == List && read.Kind == List {
 		set, read = set.Item, read.Item
 	}
-	if set.Refused == undescribed && read.Kind == Structure {
+	if d.API.Format == "openapi" && set.Kind == Any && read.Kind == Structure {
 		return true
 	}
 	return !alike(set, read) || d.API.Format == "smithy" && read.Kind != Any && numeric(set) != numeric(read)

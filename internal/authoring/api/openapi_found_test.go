@@ -38,6 +38,13 @@ paths:
     get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
     post: {summary: Create a mark, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
     delete: {responses: {"204": {description: d}}}
+  /boxes/{box}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    post: {summary: Create a part, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
+  /boxes/{box}/{part}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
   /rooms/{room}/pages:
     put: {summary: Create or update a page, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
   /rooms/{room}/pages/{name}:
@@ -63,7 +70,7 @@ func TestCreates(t *testing.T) {
 	for _, r := range a.Resources {
 		got = append(got, fmt.Sprint(r.Name, ": ", r.Create.Name, ", ", len(r.Update)))
 	}
-	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Page: PUT /rooms/{room}/pages, 1"}
+	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Box: POST /boxes/{box}, 0", "Page: PUT /rooms/{room}/pages, 1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}

@@ -73,7 +73,7 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 	case out.Create != nil:
 	case put != nil && !put.Existing:
 		out.Create = put
-	case post != nil && post.Creates:
+	case post != nil && post.Creates && !r.collections[pathKey(item.path)]:
 		out.Create = post
 	case collection != nil && collection.operations["PUT"] != nil && collection.operations["PUT"].Creates:
 		out.Create = collection.operations["PUT"]
