@@ -279,7 +279,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		b.lose(p.Name, "integer", "it is a string here: handlers convert the number")
 		shape = digits(shape)
 	}
-	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && shape.Format != "uuid" && len(shape.Enum) == 0 && taken != nil {
+	if taken := b.d.takenAs(p); p.Identifier && (p.ReadOnly || p.Parent && b.d.API.Format == "openapi") && shape.Kind == String && shape.Pattern == "" && shape.Format != "uuid" && len(shape.Enum) == 0 && taken != nil {
 		shape = taken
 	}
 	if m.Sensitive || shape.Sensitive {

@@ -48,6 +48,7 @@ paths:
   /rooms/{room}/pages:
     put: {summary: Create or update a page, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
   /rooms/{room}/pages/{name}:
+    parameters: [{name: room, in: path, required: true, schema: {type: string, pattern: "^[0-9]+$"}}]
     get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
     delete: {responses: {"204": {description: d}}}
 components:
@@ -88,6 +89,10 @@ func TestCreates(t *testing.T) {
 	page = bindingIn(t, strings.Replace(fleet, "Device: {content: {application/json:", "Device: {content: {application/x-www-form-urlencoded:", 1), "Page", "")
 	if got := line(page.Update[0]); strings.Contains(got, "or null") {
 		t.Errorf("a null in a form: %s", got)
+	}
+	s, _ := ParseSettings("api.yaml", nil)
+	if d, problems := Derive(a, a.Resource("Page"), "Acme::Room::Page", s); problems.HasErrors() || !strings.Contains(string(d.JSON()), `"^[0-9]+$"`) {
+		t.Errorf("%v: the schema lacks the pattern of a parent in the path of read", problems)
 	}
 	if fmt.Sprint(b.Identifier) != "[Id]" || !strings.HasPrefix(line(b.Read), "GET /devices/{id} [Id=path:id string!]") {
 		t.Error(b.Identifier, line(b.Read))
