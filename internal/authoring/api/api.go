@@ -70,16 +70,18 @@ type Operation struct {
 	Host         string // what comes before the host of the endpoint, with labels
 	At           diag.Range
 
-	Params      []*Member // in the path, the query and headers
-	Body        *Shape    // of the request; nil if it has none
-	BodyMember  string    // the member whose value is the whole body; "" if members of the body are those of the input
-	ContentType string    // of the request
-	Output      *Shape    // the body of a successful response; nil if it has none
-	OutMember   string    // as BodyMember
-	OutHeaders  []*Member // of the response outside of its body; Wire is "" for the status
-	OutType     string    // OpenAPI: the media type of a successful response
-	Status      []int     // of successful responses
-	Open        bool      // needs no credentials
+	Params            []*Member  // in the path, the query and headers
+	Body              *Shape     // of the request; nil if it has none
+	BodyMember        string     // the member whose value is the whole body; "" if members of the body are those of the input
+	ContentType       string     // of the request
+	Output            *Shape     // the body of a successful response; nil if it has none
+	OutMember         string     // as BodyMember
+	OutHeaders        []*Member  // of the response outside of its body; Wire is "" for the status
+	OutType           string     // OpenAPI: the media type of a successful response
+	Status            []int      // of successful responses
+	Open              bool       // needs no credentials
+	Auth              [][]string // OpenAPI: names of schemes, of which one list is needed; nil without credentials
+	Creates, Existing bool       // OpenAPI: its summary says that it creates something, or only changes what exists
 
 	Errors   []Error
 	Paging   *Paging   // nil if results are not in pages
@@ -251,6 +253,7 @@ type Resource struct {
 	Identifiers []string
 
 	Create, Read, Delete *Operation
+	Creates              []*Operation // OpenAPI: Create and others that do the same, if they are not on the path above that of an item
 	Among                string       // the member of the response of Read, perhaps also of Create, with several resources; "" if it returns one
 	Update               []*Operation // in the order of preference; the others change parts
 	List                 *Operation   // may be nil

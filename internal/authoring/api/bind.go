@@ -34,6 +34,7 @@ type binder struct {
 	taken map[string]bool
 	hint  string // names a structure without a name
 	set   bool   // the property that is bound can be set: the schema has none of its read-only members
+	as    *Shape // of what is received and can be set: the shape in requests, whose members the schema has; nil if that is the same
 }
 
 func (b *binder) refuse(at diag.Range, message, hint string) {
@@ -99,21 +100,25 @@ func (b *binder) endpoint() {
 	}
 }
 
-// auth selects the scheme of the settings, else the first one that clients support.
+// auth selects the scheme of the settings, else the one that read requires, else the first one that clients support. Of
+// OAuth without client credentials, and of OpenID Connect, users of the type set the token.
 func (b *binder) auth() {
 	b.out.Auth = BoundAuth{Kind: "none"}
 	want := b.settings.Auth
+	if want == "" {
+		want = b.wanted()
+	}
 	for _, s := range b.API.Auth {
-		supported := slices.Contains([]string{"apiKey", "bearer", "basic", "sigv4"}, s.Kind) || s.Kind == "oauth2" && s.URL != ""
-		if want != "" && s.Name != want || want == "" && !supported {
+		if s.Name != want {
 			continue
 		}
-		if !supported {
+		kind := clientKind(s)
+		if kind == "" {
 			b.refuse(b.settings.at["settings.auth"], fmt.Sprintf("handlers cannot authenticate by %s", s.Name), "")
 			return
 		}
-		b.out.Auth = BoundAuth{Kind: s.Kind, In: s.In, Name: s.Key, TokenURL: s.URL}
-		if s.Kind == "sigv4" {
+		b.out.Auth = BoundAuth{Kind: kind, In: s.In, Name: s.Key, TokenURL: s.URL}
+		if kind == "sigv4" {
 			b.out.Auth.Service = b.API.Prefix
 		}
 		return
@@ -123,13 +128,54 @@ func (b *binder) auth() {
 	}
 }
 
+// clientKind is how clients authenticate by a scheme, "" if they cannot.
+func clientKind(s Scheme) string {
+	switch {
+	case s.Kind == "oauth2" && s.URL == "", s.Kind == "openIdConnect":
+		return "bearer"
+	case slices.Contains([]string{"apiKey", "bearer", "basic", "sigv4", "oauth2"}, s.Kind):
+		return s.Kind
+	}
+	return ""
+}
+
+// wanted is the name of the scheme that read requires alone or, without one, of the first that clients support.
+func (b *binder) wanted() string {
+	supported := func(name string) bool {
+		return slices.ContainsFunc(b.API.Auth, func(s Scheme) bool { return s.Name == name && clientKind(s) != "" })
+	}
+	for _, names := range b.Resource.Read.Auth {
+		if len(names) == 1 && supported(names[0]) {
+			return names[0]
+		}
+	}
+	for _, names := range b.Resource.Read.Auth {
+		if len(names) > 1 && supported(names[0]) {
+			b.Lost = append(b.Lost, Decision{"", "authentication", fmt.Sprintf("%s needs %s together: handlers send the first only", b.Resource.Read.Name, strings.Join(names, " and "))})
+			return names[0]
+		}
+	}
+	for _, byToken := range []bool{false, true} { // a token that somebody requested is not a scheme of its own
+		for _, s := range b.API.Auth {
+			if kind := clientKind(s); kind != "" && (kind != s.Kind) == byToken {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
+
 // call binds one operation.
 func (b *binder) call(op *Operation, action string) *Call {
-	out := &Call{Name: op.Name, Method: op.Method, Path: op.Path, Host: op.Host, Accept: op.OutType, Errors: b.errors(op, action)}
-	if op.Body != nil {
+	out := &Call{Name: op.Name, Method: op.Method, Path: op.Path, Host: op.Host, Accept: accepted(op), Errors: b.errors(op, action)}
+	if op.Body != nil && op.ContentType != "*/*" { // clients send JSON
 		out.ContentType = op.ContentType
 	}
 	switch b.API.Protocol {
+	case "openapi":
+		if !spoken(op) {
+			b.refuse(op.At, fmt.Sprintf("%s takes %s, which clients cannot send", op.Name, diag.Cut(op.ContentType)), "write its handler by hand")
+		}
 	case "awsJson1_0", "awsJson1_1":
 		out.Target = b.API.Target + "." + op.Name
 	case "awsQuery":
@@ -149,6 +195,14 @@ func (b *binder) call(op *Operation, action string) *Call {
 		b.receive(out, op, action)
 	}
 	return out
+}
+
+// accepted is the media type that a call asks for: some descriptions have it as a header.
+func accepted(op *Operation) string {
+	if m := op.Param(InHeader, "Accept"); m != nil && m.Default != nil {
+		return m.Default.Str()
+	}
+	return op.OutType
 }
 
 func (b *binder) token(op *Operation) *Member {
@@ -206,7 +260,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 		if slices.ContainsFunc(out.Send, func(s Bound) bool { return s.In == at.In && slices.Equal(s.At, at.At) }) {
 			return
 		}
-		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision || action == "delete" && !p.Identifier, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m)}
+		bound := Bound{Property: p.Name, Spot: at, Shape: b.ofProperty(p, m, at.In), Required: required, Live: p.Revision || action == "delete" && !p.Identifier, Secret: p.WriteOnly || secret(m), Reset: b.reset(p, m, op)}
 		if !required && strings.HasPrefix(op.ContentType, "application/merge-patch+json") {
 			bound.Reset = json.RawMessage("null") // which removes a member, whereas {} changes nothing
 		}
@@ -279,13 +333,16 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	}
 	if b.API.Format == "openapi" {
 		if m.In != InPath {
-			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || strings.Contains(op.Path, "{") {
+			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || len(labelOwners(op.Path)) >= len(b.Resource.Identifiers) {
 				return nil
 			}
 			if p := b.exact(m.Name); p != nil && p.Identifier { // the item is named in the body
 				return p
 			}
 			return b.params[norm(m.Name)]
+		}
+		if op == b.Resource.Create && b.Resource.isAround(m) {
+			return nil
 		}
 		position := 0
 		for _, segment := range segmentsOf(op.Path) {
@@ -381,7 +438,7 @@ func (b *binder) checkRequired() {
 	for _, m := range members {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
-		if m.Required && m.Default == nil && !m.Token && !sent && m.In != InHeader && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
+		if m.needed() && !m.ReadOnly && !sent && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
 			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is not a property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
 		}
 	}
@@ -406,12 +463,18 @@ func (b *binder) checkIdentifiers() {
 	b.checkKnown(b.Resource.Delete, b.out.Delete)
 }
 
+// needed reports whether a request without the member is refused. Clients send headers such as Accept in any case.
+func (m *Member) needed() bool {
+	sent := m.In == InHeader && slices.Contains([]string{"accept", "contenttype", "authorization"}, norm(m.Name))
+	return m.Required && m.Default == nil && !m.Token && !sent
+}
+
 // checkKnown refuses a type if a request requires what handlers do not know from the identifier.
 func (b *binder) checkKnown(op *Operation, call *Call) {
 	for _, m := range op.Members() {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(call.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && len(at) > 0 && s.At[0] == at[0] })
-		if m.Required && m.Default == nil && !m.Token && !sent && b.API.Format == "smithy" {
+		if m.needed() && !sent && (b.API.Format == "smithy" || m.In != InBody) {
 			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no identifier and in no response of %s", op.Name, m.Name, b.Resource.Read.Name), "name other operations in the settings, or write the handlers by hand")
 		}
 	}
@@ -419,9 +482,12 @@ func (b *binder) checkKnown(op *Operation, call *Call) {
 
 // ofProperty is the shape of a property at the top of a request or response.
 func (b *binder) ofProperty(p *Property, m *Member, in string) *BoundShape {
-	b.set = !p.ReadOnly
+	b.set, b.as = !p.ReadOnly, nil
+	if set := p.settable(); b.set && set != nil && b.API.Format == "openapi" {
+		b.as = unmarking(set.Shape, m.Shape)
+	}
 	out := b.member(m, in)
-	if p.Identifier && (out.Kind == "integer" || out.Kind == "number") {
+	if p.isText() && (out.Kind == "integer" || out.Kind == "number") {
 		own := *out
 		own.Text = true
 		return &own
@@ -468,6 +534,9 @@ func (b *binder) shape(s *Shape, in string) *BoundShape {
 	case Timestamp:
 		return &BoundShape{Kind: "timestamp", Format: b.timestamp(s, in)}
 	case List, Map:
+		if b.as != nil {
+			b.as = unmarking(b.as.Item, s.Item)
+		}
 		out := &BoundShape{Kind: s.Kind.String(), Item: b.shape(s.Item, in)}
 		switch {
 		case !b.xml() || in != "body":
@@ -498,7 +567,8 @@ func (b *binder) timestamp(s *Shape, in string) string {
 
 // object is the name of the members of a structure.
 func (b *binder) object(s *Shape) string {
-	key := definitionKey{s, b.set}
+	as := b.as
+	key := definitionKey{s, b.set, as}
 	if name, known := b.names[key]; known {
 		return name
 	}
@@ -511,8 +581,13 @@ func (b *binder) object(s *Shape) string {
 	members := []BoundMember{}
 	seen := map[string]bool{}
 	for _, m := range s.Members {
-		if b.set && m.ReadOnly || !b.set && m.WriteOnly {
+		taken := as.Member(m.Name)
+		if b.set && m.ReadOnly && (taken == nil || taken.ReadOnly) || !b.set && m.WriteOnly {
 			continue
+		}
+		b.as = nil
+		if taken != nil {
+			b.as = unmarking(taken.Shape, m.Shape)
 		}
 		inner := pascal(m.Name)
 		if inner == "" || len(inner) > 64 || seen[inner] || m.Shape.Kind == Any && m.Shape.Refused != "" && m.Shape.Refused != undescribed {
@@ -525,14 +600,38 @@ func (b *binder) object(s *Shape) string {
 	return name
 }
 
+// unmarking returns a shape of requests if it has members, at some depth, that the shape of a response marks as read-only; nil
+// otherwise. Such a mark says only that this response has them.
+func unmarking(set, read *Shape) *Shape {
+	seen := map[definitionKey]bool{}
+	var unmarks func(set, read *Shape) bool
+	unmarks = func(set, read *Shape) bool {
+		key := definitionKey{shape: read, as: set}
+		if set == nil || read == nil || set == read || set.Kind != read.Kind || seen[key] {
+			return false
+		}
+		seen[key] = true
+		return unmarks(set.Item, read.Item) || slices.ContainsFunc(read.Members, func(m *Member) bool {
+			taken := set.Member(m.Name)
+			return taken != nil && !taken.ReadOnly && (m.ReadOnly || unmarks(taken.Shape, m.Shape))
+		})
+	}
+	if unmarks(set, read) {
+		return set
+	}
+	return nil
+}
+
 // reset is what an update sends for a property that was removed: its default, null, or an
 // empty list or map; nil if nothing says so.
-func (b *binder) reset(p *Property, m *Member) json.RawMessage {
+func (b *binder) reset(p *Property, m *Member, op *Operation) json.RawMessage {
 	switch create := p.in("create"); {
 	case m.Default != nil:
 		return m.Default.AppendJSON(nil)
 	case create != nil && create.Default != nil && create.Shape.Kind == m.Shape.Kind:
 		return create.Default.AppendJSON(nil)
+	case op.ContentType == "application/x-www-form-urlencoded":
+		return nil // a form has neither null nor what is empty
 	case m.Shape.Nullable && !b.xml():
 		return json.RawMessage("null")
 	case m.Shape.MinLen != nil && *m.Shape.MinLen > 0:

@@ -14,7 +14,7 @@ const shop = `openapi: 3.1.0
 info: {title: Shop, version: "1"}
 servers: [{url: "https://api.example.com/v1/"}]
 components:
-  securitySchemes: {odd: {type: openIdConnect, openIdConnectUrl: "https://example.com"}, key: {type: apiKey, in: header, name: X-Key}}
+  securitySchemes: {odd: {type: http, scheme: digest}, key: {type: apiKey, in: header, name: X-Key}}
   schemas:
     Order:
       type: object

@@ -340,6 +340,12 @@ func alike(a, b *Shape) bool {
 // reshapes reports whether a response has a value in another form than requests. In Smithy models, a number is not a text.
 func (d *deriver) reshapes(set, read *Shape) bool {
 	numeric := func(s *Shape) bool { return s.Kind == Integer || s.Kind == Number }
+	for d.API.Format == "openapi" && set.Kind == List && read.Kind == List {
+		set, read = set.Item, read.Item
+	}
+	if d.API.Format == "openapi" && set.Kind == Any && read.Kind == Structure {
+		return true
+	}
 	return !alike(set, read) || d.API.Format == "smithy" && read.Kind != Any && numeric(set) != numeric(read)
 }
 
@@ -425,6 +431,14 @@ func (d *deriver) addInput(action string, op *Operation) {
 		body = d.members(op.Body, op, action, " request")
 	}
 	d.beside(slices.Concat(op.Params, body))
+	if action == "create" {
+		for _, m := range d.Resource.Around(op) {
+			d.add(action, op, m)
+		}
+		if len(d.Resource.Creates) > 1 {
+			d.note("", "create", "%s creates one, and so does %s: the settings may name it", op.Name, d.Resource.Creates[1].Name)
+		}
+	}
 	for _, m := range op.Params {
 		switch {
 		case m.In == InPath && (d.API.Format == "openapi" || action != "create"):
@@ -432,7 +446,7 @@ func (d *deriver) addInput(action string, op *Operation) {
 		case action == "update" && m.In == InQuery && d.Resource.Read.Param(InQuery, m.Name) != nil: // it only says which resource is meant
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
-		case d.API.Format == "openapi":
+		case d.API.Format == "openapi" && !(m.In == InQuery && m.needed()):
 			d.ignore(m.Name, fmt.Sprintf("it is a parameter in the %s of %s", m.In, op.Name))
 		default:
 			d.add(action, op, m)
@@ -584,7 +598,7 @@ func (d *deriver) decide(p *Property) {
 	create, update, read, set := p.in("create"), p.in("update"), p.in("read"), p.settable()
 	updates := d.Resource.Update
 	tagged := p.Tags && d.tagged()
-	if read != nil && read.ReadOnly && !(p.Identifier && create != nil) {
+	if read != nil && read.ReadOnly && create == nil {
 		create, update, set = nil, nil, nil
 	}
 	switch {

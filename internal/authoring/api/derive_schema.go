@@ -2,10 +2,12 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/formwork-dev/formwork/internal/authoring/schema"
@@ -33,6 +35,7 @@ type schemaBuilder struct {
 type definitionKey struct {
 	shape *Shape
 	set   bool
+	as    *Shape // of what is received: the shape in requests, if it matters
 }
 
 // pathLists are the lists of a schema that name properties, in its order.
@@ -90,7 +93,7 @@ func (d *deriver) nested(p *Property, paths map[string][]*document.Value) {
 		if from == nil || to == nil {
 			return
 		}
-		for _, path := range (comparisons{}).lacking(from.Shape, to.Shape, 0) {
+		for _, path := range (comparisons{map[comparison][]string{}, list == "writeOnlyProperties"}).lacking(from.Shape, to.Shape, 0) {
 			paths[list] = append(paths[list], document.NewString("/properties/"+p.Name+path))
 			d.note(p.Name+strings.ReplaceAll(path, "/", "."), choice, format, operation)
 		}
@@ -98,7 +101,7 @@ func (d *deriver) nested(p *Property, paths map[string][]*document.Value) {
 	if !p.WriteOnly {
 		add("writeOnlyProperties", "writeOnly", p.settable(), p.in("read"), "%s does not return it", d.Resource.Read.Name)
 	}
-	if !p.CreateOnly && d.API.Format == "smithy" {
+	if !p.CreateOnly {
 		add("createOnlyProperties", "createOnly", p.in("create"), p.in("update"), "%s does not take it", p.operation("update"))
 	}
 }
@@ -119,8 +122,11 @@ type comparison struct {
 	depth     int
 }
 
-// comparisons are the results of comparisons.
-type comparisons map[comparison][]string
+// comparisons are with what is in responses, or in other requests.
+type comparisons struct {
+	known     map[comparison][]string
+	responses bool
+}
 
 const maxLacking = 100 // paths within a value
 
@@ -131,14 +137,14 @@ func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 		return nil
 	}
 	key := comparison{set, read, depth}
-	if known, compared := c[key]; compared {
+	if known, compared := c.known[key]; compared {
 		return known
 	}
 	defer func() {
 		if len(paths) > maxLacking {
 			paths = []string{""}
 		}
-		c[key] = paths
+		c.known[key] = paths
 	}()
 	switch {
 	case (set.Kind == List || set.Kind == Map) && set.Kind == read.Kind:
@@ -150,7 +156,7 @@ func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 			name := pascal(m.Name)
 			switch other := read.Member(m.Name); {
 			case m.ReadOnly || m.Shape.Kind == Any && m.Shape.Refused != "":
-			case other == nil || other.WriteOnly:
+			case other == nil || other.WriteOnly && c.responses:
 				paths = append(paths, "/"+name)
 			default:
 				for _, path := range c.lacking(m.Shape, other.Shape, depth+1) {
@@ -269,12 +275,11 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		m = p.Uses[0].Member
 	}
 	shape := m.Shape
-	if p.Identifier && (shape.Kind == Integer || shape.Kind == Number) {
-		b.lose(p.Name, "integer", "identifiers are strings: handlers convert the number")
-		digits := map[string]int{"int8": 2, "int16": 4, "int32": 9}[shape.Format] // that fit in any case
-		shape = &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(digits, 15)-1)}
+	if p.isText() {
+		b.lose(p.Name, "integer", "it is a string here: handlers convert the number")
+		shape = digits(shape)
 	}
-	if taken := b.d.takenAs(p); p.Identifier && p.ReadOnly && shape.Kind == String && shape.Pattern == "" && len(shape.Enum) == 0 && taken != nil {
+	if taken := b.d.takenAs(p); p.Identifier && (p.ReadOnly || p.Parent && b.d.API.Format == "openapi") && shape.Kind == String && shape.Pattern == "" && shape.Format != "uuid" && len(shape.Enum) == 0 && taken != nil {
 		shape = taken
 	}
 	if m.Sensitive || shape.Sensitive {
@@ -288,7 +293,7 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 		if text := cut(plain(m.Doc)); text != "" {
 			out.Members = append([]document.Member{{Key: "description", Value: document.NewString(text)}}, out.Members...)
 		}
-		if !p.ReadOnly {
+		if !p.ReadOnly && m == p.in("create") { // a new resource does not have what only updates set
 			b.setDefault(out, m)
 		}
 		b.relate(out, p, m)
@@ -296,10 +301,32 @@ func (b *schemaBuilder) property(p *Property) *document.Value {
 	return out
 }
 
+// isText reports whether a property is a string although the API has numbers: an identifier, or what the API has as a string
+// elsewhere.
+func (p *Property) isText() bool {
+	numbers, texts := false, p.Identifier
+	for _, u := range p.Uses {
+		k := u.Member.Shape.Kind
+		numbers = numbers || k == Integer || k == Number
+		texts = texts || k == String
+	}
+	return numbers && texts
+}
+
+// digits is the shape of a number as text.
+func digits(number *Shape) *Shape {
+	fit := map[string]int{"int8": 2, "int16": 4, "int32": 9}[number.Format] // in any case
+	return &Shape{Kind: String, Pattern: fmt.Sprintf("^(0|[1-9][0-9]{0,%d})$", cmp.Or(fit, 15)-1)}
+}
+
 // takenAs is the shape in which the read takes an identifier, if it says more than responses do; nil otherwise.
 func (d *deriver) takenAs(p *Property) *Shape {
 	for _, m := range d.Resource.Read.Members() {
-		if d.params[norm(m.Name)] == p && m.Shape.Kind == String && m.Shape.Pattern != "" {
+		switch {
+		case d.params[norm(m.Name)] != p:
+		case m.Shape.Kind == Integer:
+			return digits(m.Shape)
+		case m.Shape.Kind == String && (m.Shape.Pattern != "" || m.Shape.Format == "uuid"):
 			return m.Shape
 		}
 	}
@@ -391,7 +418,9 @@ func (b *schemaBuilder) value(s *Shape, hint, path string, set bool) *document.V
 
 func (b *schemaBuilder) numbers(out *document.Value, s *Shape) {
 	for _, bound := range []struct{ key, value string }{{"minimum", s.Minimum}, {"maximum", s.Maximum}} {
-		if bound.value != "" {
+		_, err := strconv.ParseInt(bound.value, 10, 64)
+		rounded := s.Kind == Integer && errors.Is(err, strconv.ErrRange) // as -9223372036854776000
+		if bound.value != "" && !rounded {
 			out.Set(bound.key, &document.Value{Kind: document.Number, Text: bound.value})
 		}
 	}
@@ -442,7 +471,7 @@ func (b *schemaBuilder) text(s *Shape, path string) *document.Value {
 	switch {
 	case s.Pattern != "" && b.usable(s.Pattern, path):
 		out.Set("pattern", document.NewString(s.Pattern))
-	case s.Format == "uuid":
+	case s.Format == "uuid" && (s.MaxLen == nil || *s.MaxLen >= 36):
 		out.Set("pattern", document.NewString("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"))
 	case slices.Contains([]string{"date", "email", "uri", "hostname", "ipv4", "ipv6"}, s.Format):
 		out.Set("format", document.NewString(s.Format))
@@ -468,7 +497,7 @@ func (b *schemaBuilder) notEmpty(out *document.Value, set bool) {
 
 // define adds a definition for a structure and returns its name.
 func (b *schemaBuilder) define(s *Shape, hint, path string, set bool) string {
-	key := definitionKey{s, set}
+	key := definitionKey{shape: s, set: set}
 	if name, known := b.names[key]; known {
 		return name
 	}

@@ -171,7 +171,7 @@ func (d *deriver) addParam(p *Property, id string) {
 		return
 	}
 	for _, m := range create.Params {
-		if m.In == InPath && norm(m.Name) == norm(id) {
+		if m.In == InPath && norm(m.Name) == norm(id) && !d.Resource.isAround(m) {
 			p.Uses = append(p.Uses, Use{"create", create, m})
 		}
 	}
@@ -231,6 +231,10 @@ func (a *API) candidates(noun, id string, own bool) []string {
 	}
 	lower := norm(id)
 	if own && a.Format == "openapi" {
+		last := id[max(strings.LastIndexAny(id, "_-"), strings.LastIndexFunc(id, unicode.IsUpper)-1)+1:]
+		if last != id && norm(last) != "id" && (strings.ContainsAny(id, "_-") || slices.Contains(generic, norm(last))) {
+			out = append(out, last) // the key of featureFlagKey, the ip of reserved_ip
+		}
 		return append(out, noun+"Id", "id", "sid", "uuid", "name")
 	}
 	for _, ending := range []string{"identifier", "id", "name", "arn"} {
@@ -284,7 +288,7 @@ func (d *deriver) parent(i int, id, name string) *Property {
 			}
 		}
 		if i < len(params) && p.in(s.action) == nil {
-			if m := s.op.Param(InPath, params[i]); m != nil {
+			if m := s.op.Param(InPath, params[i]); m != nil && !(s.op == create && d.Resource.isAround(m)) {
 				p.Uses = append(p.Uses, Use{s.action, s.op, m})
 			}
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -36,12 +37,21 @@ func pascal(name string) string {
 // singular is a noun without the ending of the plural.
 func singular(noun string) string {
 	lower := strings.ToLower(noun)
+	ends := func(endings ...string) bool {
+		return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(lower, ending) })
+	}
 	switch {
+	case slices.Contains([]string{"aws", "dns", "nfs", "sms", "mms", "tls"}, lower), ends("aas"):
+		return noun
+	case ends("statuses", "aliases"):
+		return noun[:len(noun)-2]
+	case ends("apis", "uris", "emojis"):
+		return noun[:len(noun)-1]
 	case strings.HasSuffix(lower, "ies") && len(noun) > 4:
 		return noun[:len(noun)-3] + "y"
-	case strings.HasSuffix(lower, "sses"), strings.HasSuffix(lower, "xes"), strings.HasSuffix(lower, "ches"), strings.HasSuffix(lower, "shes"):
+	case ends("sses", "xes", "ches", "shes"):
 		return noun[:len(noun)-2]
-	case strings.HasSuffix(lower, "ss"), strings.HasSuffix(lower, "us"), strings.HasSuffix(lower, "is"):
+	case ends("ss", "us", "is"):
 		return noun
 	case strings.HasSuffix(lower, "s"):
 		return noun[:len(noun)-1]

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
+	"github.com/formwork-dev/formwork/internal/foundation/lazyregexp"
 )
 
 // Bounds on descriptions. The largest public ones that were tried have 4 MB and 1,500 operations.
@@ -71,14 +73,15 @@ func FromOpenAPI(file string, data []byte) (*API, diag.List) {
 }
 
 type openapiReader struct {
-	root     *document.Value
-	api      *API
-	problems diag.List
-	shapes   map[*document.Value]*Shape
-	refused  map[string]bool // references that are not followed
-	members  int
-	paths    []pathItem
-	below    map[string][]*pathItem // paths one level below a path
+	root        *document.Value
+	api         *API
+	problems    diag.List
+	shapes      map[*document.Value]*Shape
+	refused     map[string]bool // references that are not followed
+	members     int
+	paths       []pathItem
+	below       map[string][]*pathItem // paths one level below a path
+	collections map[string]bool        // of items, by [pathKey]
 }
 
 // A pathItem is one path with its operations by their methods.
@@ -189,7 +192,8 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 	if op.Doc == "" {
 		op.Doc = v.Get("summary").Str()
 	}
-	op.Open = r.open(v)
+	r.readSecurity(op, v.Get("security"))
+	op.Creates, op.Existing = says(v)
 	r.readParams(op, v.Get("parameters"))
 	r.readParams(op, shared)
 	for _, segment := range segmentsOf(path) { // some descriptions leave parameters out
@@ -198,7 +202,7 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 		}
 	}
 	if body, _ := r.follow(v.Get("requestBody")); body != nil {
-		media, content := chooseMedia(body.Get("content"))
+		media, content := r.chooseMedia(body.Get("content"))
 		op.ContentType = media
 		if content.Get("schema") != nil {
 			op.Body = r.shape(content.Get("schema"), "", 0)
@@ -212,14 +216,36 @@ func (r *openapiReader) readOperation(path string, m document.Member, shared *do
 	return op
 }
 
-// open reports whether an operation needs no credentials.
-func (r *openapiReader) open(operation *document.Value) bool {
-	needed := operation.Get("security")
+var (
+	updating  = lazyregexp.New(`(?i)(^|[_.])(update|modif|edit|change|accept|restore)`)
+	making    = lazyregexp.New(`(?i)\b(create|creates|creating)\b|upsert|not (yet )?exist`)
+	makingIDs = lazyregexp.New(`(?i)(^|[_.])(set|add|replace|assign|register|save|ensure)|creat|upsert`)
+)
+
+// says reports whether the summary and ID of an operation say that it creates something, or that it only changes what exists:
+// the first begins with a verb such as update, and nothing says that it creates.
+func says(operation *document.Value) (creates, existing bool) {
+	id, title, text := operation.Get("operationId").Str(), operation.Get("summary").Str(), operation.Get("description").Str()
+	text, _, _ = strings.Cut(text, ". ")
+	creates = making.MatchString(title+" "+text) || makingIDs.MatchString(id)
+	return creates, !creates && updating.MatchString(cmp.Or(title, id))
+}
+
+// readSecurity reads which schemes an operation needs.
+func (r *openapiReader) readSecurity(op *Operation, needed *document.Value) {
 	if needed == nil {
 		needed = r.root.Get("security")
 	}
-	return needed == nil || len(needed.Items) == 0 ||
-		slices.ContainsFunc(needed.Items, func(v *document.Value) bool { return len(v.Members) == 0 })
+	if op.Open = needed == nil || len(needed.Items) == 0; op.Open {
+		return
+	}
+	for _, v := range needed.Items {
+		var names []string
+		for _, scheme := range v.Distinct() {
+			names = append(names, scheme.Key)
+		}
+		op.Auth, op.Open = append(op.Auth, names), op.Open || names == nil
+	}
 }
 
 // readParams adds parameters that the operation does not have yet.
@@ -237,7 +263,7 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 		}
 		schema := v.Get("schema")
 		if schema == nil {
-			_, content := chooseMedia(v.Get("content"))
+			_, content := r.chooseMedia(v.Get("content"))
 			schema = content.Get("schema")
 		}
 		p := &Member{Name: name, Wire: name, In: in, Shape: r.shape(schema, "", 0), Doc: v.Get("description").Str(), At: v.At, Required: v.Get("required").IsTrue() || in == InPath, Example: v.Get("example")}
@@ -260,7 +286,8 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 }
 
 // chooseMedia selects JSON, else a form, else the first media type.
-func chooseMedia(content *document.Value) (string, *document.Value) {
+func (r *openapiReader) chooseMedia(content *document.Value) (string, *document.Value) {
+	content, _ = r.follow(content) // some descriptions share the whole of it
 	media, value, best := "", (*document.Value)(nil), -1
 	for _, entry := range content.Distinct() {
 		rank := 0
@@ -281,13 +308,19 @@ func chooseMedia(content *document.Value) (string, *document.Value) {
 	return media, value
 }
 
+// spoken reports whether clients can send the body of a request.
+func spoken(op *Operation) bool {
+	base, _, _ := strings.Cut(strings.ToLower(op.ContentType), ";")
+	return op.Body == nil || strings.HasSuffix(base, "json") || base == "*/*" || base == "application/x-www-form-urlencoded"
+}
+
 func (r *openapiReader) readResponse(op *Operation, entry document.Member) {
 	v, _ := r.follow(entry.Value)
 	status, err := strconv.Atoi(strings.ReplaceAll(strings.ToUpper(entry.Key), "XX", "00"))
 	if err != nil && entry.Key != "default" {
 		return
 	}
-	media, content := chooseMedia(v.Get("content"))
+	media, content := r.chooseMedia(v.Get("content"))
 	schema := content.Get("schema")
 	if status >= 200 && status < 300 {
 		op.Status = append(op.Status, status)

@@ -18,18 +18,30 @@ func (r *openapiReader) findResources() {
 		above, _ := path.Split(p.path)
 		r.below[above] = append(r.below[above], p)
 	}
-	used := map[string]bool{} // collections of items
+	collections := map[*pathItem]*pathItem{} // of items
+	used := map[string]bool{}                // collections of items, and what creates them
+	r.collections = used
 	for i := range r.paths {
 		item := &r.paths[i]
 		segments := segmentsOf(item.path)
 		if len(segments) < 2 || !isParam(segments[len(segments)-1]) {
 			continue
 		}
-		collection := byShape[pathKey("/"+strings.Join(segments[:len(segments)-1], "/"))]
-		if collection != nil {
-			used[pathKey(collection.path)] = true
+		collections[item] = byShape[pathKey("/"+strings.Join(segments[:len(segments)-1], "/"))]
+		if collections[item] != nil {
+			used[pathKey(collections[item].path)] = true
+		}
+	}
+	for i := range r.paths {
+		item := &r.paths[i]
+		collection, isItem := collections[item]
+		if !isItem {
+			continue
 		}
 		found := r.item(item, collection)
+		if found.Create == nil && found.Read != nil && found.Delete != nil {
+			r.createElsewhere(found, used)
+		}
 		if reason := incomplete(found); reason != "" {
 			if len(found.Steps()) > 0 {
 				r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(), Reason: reason})
@@ -56,16 +68,23 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 	if collection != nil {
 		out.Create, out.List = collection.operations["POST"], collection.operations["GET"]
 	}
-	if out.Create == nil {
-		out.Create = item.operations["PUT"]
+	put, post := item.operations["PUT"], item.operations["POST"]
+	switch {
+	case out.Create != nil:
+	case put != nil && !put.Existing:
+		out.Create = put
+	case post != nil && post.Creates && !r.collections[pathKey(item.path)]:
+		out.Create = post
+	case collection != nil && collection.operations["PUT"] != nil && collection.operations["PUT"].Creates:
+		out.Create = collection.operations["PUT"]
 	}
 	for _, method := range []string{"PATCH", "PUT", "POST"} {
-		if op := item.operations[method]; op != nil && op.Body != nil {
+		if op := item.operations[method]; op != nil && op.Body != nil && spoken(op) && (op != out.Create || method == "PUT") {
 			out.Update = append(out.Update, op)
 		}
 	}
 	if collection != nil && out.Update == nil { // some name the item in the body of PUT
-		if op := collection.operations["PUT"]; op != nil && op.Body != nil && op.Body.Kind == Structure {
+		if op := collection.operations["PUT"]; op != nil && op.Body != nil && op.Body.Kind == Structure && spoken(op) {
 			out.Update = append(out.Update, op)
 		}
 	}
@@ -78,14 +97,97 @@ func (r *openapiReader) item(item, collection *pathItem) *Resource {
 	return out
 }
 
+// createElsewhere finds the operations that create a resource in something that is not in the path of an item:
+// POST /projects/{id}/devices for /devices/{id}. The first one is its create.
+func (r *openapiReader) createElsewhere(res *Resource, used map[string]bool) {
+	for _, p := range r.paths {
+		segments := segmentsOf(p.path)
+		post := p.operations["POST"]
+		if post == nil || used[pathKey(p.path)] || len(segments) < 3 || noun(segments) != res.Name || isParam(segments[len(segments)-1]) {
+			continue
+		}
+		if spoken(post) && sameThing(post.Output, res.Read.Output) {
+			res.Creates = append(res.Creates, post)
+			res.Create = res.Creates[0]
+		}
+	}
+	for _, op := range res.Creates {
+		used[pathKey(op.Path)] = true
+	}
+}
+
+// sameThing reports whether two responses have the same structure, in an envelope or not.
+func sameThing(a, b *Shape) bool {
+	for _, x := range a.orInside() {
+		for _, y := range b.orInside() {
+			if x == y && x.Kind == Structure {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// orInside is a structure and, if it may be an envelope, those that it has.
+func (s *Shape) orInside() (out []*Shape) {
+	if s == nil {
+		return nil
+	}
+	out = append(out, s)
+	if len(s.Members) <= 3 {
+		for _, m := range s.Members {
+			out = append(out, m.Shape)
+		}
+	}
+	return out
+}
+
+// Around are the labels in the path of an operation that creates a resource that do not identify the resource, because they belong to something else than
+// those in the path of an item: the ID of a project in POST /projects/{id}/devices, as projectId.
+func (r *Resource) Around(create *Operation) (out []*Member) {
+	if r.By != "paths" {
+		return nil
+	}
+	owners := labelOwners(r.ID)
+	for i, owner := range labelOwners(create.Path) {
+		m := create.Param(InPath, owner.label)
+		if i < len(owners) && owners[i].noun == owner.noun || m == nil {
+			continue
+		}
+		named := *m
+		if slices.Contains(generic, norm(m.Name)) {
+			named.Name = owner.noun + pascal(m.Name)
+		}
+		out = append(out, &named)
+	}
+	return out
+}
+
+func (r *Resource) isAround(label *Member) bool {
+	return slices.ContainsFunc(r.Around(r.Create), func(m *Member) bool { return m.Wire == label.Wire })
+}
+
+// A labelOwner is what a label in a path belongs to.
+type labelOwner struct{ label, noun string }
+
+func labelOwners(path string) (out []labelOwner) {
+	segments := segmentsOf(path)
+	for i, s := range segments {
+		if isParam(s) {
+			out = append(out, labelOwner{paramName(s), noun(segments[:i])})
+		}
+	}
+	return out
+}
+
 // partial lists calls that change a part of an item: PUT and PATCH one level below it.
 func (r *openapiReader) partial(item string) (out []*Operation) {
 	for _, p := range r.below[strings.TrimSuffix(item, "/")+"/"] {
-		if strings.Contains(path.Base(p.path), "{") {
+		if strings.Contains(path.Base(p.path), "{") || r.collections[pathKey(p.path)] {
 			continue
 		}
 		for _, method := range []string{"PATCH", "PUT"} {
-			if op := p.operations[method]; op != nil && op.Body != nil && op.Body.Kind == Structure {
+			if op := p.operations[method]; op != nil && op.Body != nil && op.Body.Kind == Structure && spoken(op) {
 				out = append(out, op)
 			}
 		}

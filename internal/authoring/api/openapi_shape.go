@@ -55,7 +55,7 @@ func exampleOf(v *document.Value) *document.Value {
 
 // fill reads a schema into a shape.
 func (r *openapiReader) fill(out *Shape, v *document.Value, depth int) {
-	if alternatives := r.alternatives(v); alternatives != nil {
+	if alternatives := r.alternatives(v, 0); alternatives != nil {
 		r.fillAlternatives(out, v, alternatives, depth)
 		return
 	}
@@ -225,19 +225,26 @@ func nonNull(items []*document.Value) (out []*document.Value) {
 }
 
 // alternatives are the schemas of oneOf and anyOf, nil unless there are at least two that are objects.
-func (r *openapiReader) alternatives(v *document.Value) []*document.Value {
+func (r *openapiReader) alternatives(v *document.Value, depth int) []*document.Value {
 	for _, key := range []string{"oneOf", "anyOf"} {
 		list := v.Get(key)
-		if list == nil || len(nonNull(list.Items)) < 2 {
+		if list == nil {
 			continue
 		}
-		return nonNull(list.Items)
+		switch items := nonNull(list.Items); {
+		case len(items) > 1:
+			return items
+		case len(items) == 1 && depth < maxMerge: // it may be one of several in turn
+			if to, _ := r.follow(items[0]); to != nil {
+				return r.alternatives(to, depth+1)
+			}
+		}
 	}
 	return nil
 }
 
-// fillAlternatives reads a value that is one of several: objects are merged into one whose
-// members are optional, simple values into text.
+// fillAlternatives reads a value that is one of several: objects are merged into one that requires only
+// what all of them require, simple values into text.
 func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternatives []*document.Value, depth int) {
 	var kinds []Kind
 	var shapes []*Shape
@@ -270,9 +277,9 @@ func (r *openapiReader) fillAlternatives(out *Shape, v *document.Value, alternat
 				if r.members++; r.members > maxMembers {
 					return
 				}
-				optional := *m
-				optional.Required = false
-				out.Members = append(out.Members, &optional)
+				common := *m
+				common.Required = !slices.ContainsFunc(shapes, func(s *Shape) bool { return s.Member(m.Name) == nil || !s.Member(m.Name).Required })
+				out.Members = append(out.Members, &common)
 			}
 		}
 	case len(kinds) == 1 && simple(kinds[0]):

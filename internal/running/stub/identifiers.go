@@ -67,14 +67,14 @@ func (s *Stub) findLimits(r *resource) {
 		for of != nil && of != r {
 			of = of.parent
 		}
-		for i, m := range op.Members() {
+		for _, m := range op.Members() {
 			about := role.action == tag || role.action == untag || role.action == tags
 			switch {
 			case m.Shape.Kind != api.String && m.Shape.Kind != api.Integer:
 			case about && m.Required && contains(m.Name, "arn", "resource"):
 				r.arnIn = append(r.arnIn, m.Shape)
 			case of == nil || role.by != "":
-			case s.api.Format == "openapi" && i == len(r.ids)-1 && m.In == api.InPath, s.api.Format == "smithy" && m.Required && (m.Name == last || of == role.resource && alike(r.Name, m.Name, last)):
+			case s.api.Format == "openapi" && m.In == api.InPath && slices.Index(s.labels[op], m.Name) == len(r.ids)-1, s.api.Format == "smithy" && m.Required && (m.Name == last || of == role.resource && alike(r.Name, m.Name, last)):
 				r.ownIn = append(r.ownIn, m.Shape)
 			}
 		}
@@ -95,6 +95,11 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	}
 	if s.api.Format == "openapi" {
 		labels := s.labels[c.op]
+		if c.role.action == create {
+			labels = slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
+				return slices.ContainsFunc(r.Around(c.op), func(m *api.Member) bool { return m.Wire == label })
+			})
+		}
 		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))
@@ -119,7 +124,7 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	}
 	if own == "" && r.own != nil { // in the body
 		for _, m := range s.settableOf(r, c.op) {
-			if alike(r.Name, m.Name, r.own.Name) {
+			if alike(r.Name, m.Name, r.own.Name) || s.api.Format == "openapi" && plain(m.Name) == plain(r.ids[len(r.ids)-1]) {
 				if v, ok := c.content(r)[m.Name]; ok {
 					own = textOf(v)
 				}
@@ -161,8 +166,9 @@ func (s *Stub) newID(r *resource, parents []string, example *reply) string {
 		return fmt.Sprintf("%s-%d", strings.ToLower(r.Name), s.state.Serial+1)
 	}
 	id := s.exampleID(r, r.Create, example)
+	numeric := r.own.Shape.Kind == api.Integer || slices.ContainsFunc(r.ownIn, func(shape *api.Shape) bool { return shape.Kind == api.Integer })
 	for try := 0; taken(id) && try < 1000; try++ {
-		if r.own.Shape.Kind == api.Integer {
+		if numeric {
 			id = fmt.Sprint(1001 + s.state.Serial + try)
 			if slices.ContainsFunc(append(slices.Clip(r.ownIn), r.own.Shape), func(shape *api.Shape) bool { return !s.makers.fits(shape, json.Number(id)) }) {
 				id = fmt.Sprint(1 + s.state.Serial + try)

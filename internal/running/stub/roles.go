@@ -95,6 +95,11 @@ func (s *Stub) assign() error {
 			}
 		}
 	}
+	for _, r := range s.resources {
+		for _, op := range r.Creates {
+			s.roles[op] = role{action: create, resource: r}
+		}
+	}
 	for _, op := range s.api.Operations {
 		s.tagged = s.tagged || op.Tagging().Action == api.AddTags
 		if _, taken := s.roles[op]; !taken {

@@ -59,6 +59,11 @@ func (s *Stub) changes(c *call, r *resource) map[string]any {
 			}
 		}
 	}
+	if c.role.action == create {
+		for _, m := range r.Around(c.op) {
+			out[m.Name] = c.params[api.InPath][m.Wire]
+		}
+	}
 	for _, m := range c.op.Members() {
 		if m.Token {
 			delete(out, m.Name)
@@ -332,7 +337,7 @@ func (s *Stub) change(c *call, i *item) {
 		s.setDefaults(c, r, i)
 	}
 	for name, v := range given {
-		if v == nil && c.op.Method == http.MethodPatch {
+		if v == nil {
 			for _, variant := range variants(r.Name, name) {
 				delete(i.Props, variant)
 			}
@@ -342,7 +347,7 @@ func (s *Stub) change(c *call, i *item) {
 		switch m := memberOf(s.settableOf(r, c.op), name); {
 		case set && c.merge:
 			v = merged(old, v)
-		case set && m != nil && s.api.Format == "smithy":
+		case set && m != nil:
 			v = withOthers(m.Shape, v, old)
 		}
 		s.setProp(r, i, name, v)

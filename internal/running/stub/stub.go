@@ -109,10 +109,10 @@ func New(c Config) (*Stub, error) {
 	for _, op := range c.API.Operations {
 		s.byName[op.Name] = op
 	}
-	if err := s.assign(); err != nil {
+	if err := s.findRoutes(); err != nil {
 		return nil, err
 	}
-	if err := s.findRoutes(); err != nil {
+	if err := s.assign(); err != nil {
 		return nil, err
 	}
 	for _, f := range c.Fail {

@@ -178,7 +178,7 @@ class Client:
     ) -> bool:
         """Calls an update if properties that it sets differ from those before."""
         partial = operation.get("partial", False)
-        keeps = partial or API["protocol"] != "openapi"  # what a request leaves out
+        keeps = operation["method"] != "PUT" or API["protocol"] != "openapi"
         merges = "merge-patch" in operation.get("contentType", "")
         values = {name: live[name] for name in API["identifier"]}
         sent: List[Sent] = []
@@ -201,7 +201,7 @@ class Client:
                 sent.append((entry, wire.merge_patch(value, old)))
             elif name in desired and (changed or entry.get("required") or not partial):
                 values[name] = desired[name]
-            elif changed and keeps and "reset" in entry:
+            elif changed and "reset" in entry and (keeps or entry.get("required")):
                 sent.append((entry, entry["reset"]))
             elif entry.get("required"):
                 values[name] = live.get(name)

@@ -167,7 +167,7 @@ export class Client {
     async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
         const merges = call.contentType?.startsWith('application/merge-patch+json');
         const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
-        const replaces = !call.partial && this.api.protocol === 'openapi';
+        const replaces = call.method === 'PUT' && !call.partial && this.api.protocol === 'openapi';
         const canRemove = replaces ? (call.changes ?? []) : resets.map(({ property }) => property);
         const differs = (name: string): boolean => !equal(desired[name], previous[name]);
         const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
@@ -185,7 +185,7 @@ export class Client {
                 encode(this.api, send, { ...desired, ...only(previous, changed) }).body
             );
         }
-        for (const bound of resets.filter(({ property }) => !replaces && changed.includes(property))) {
+        for (const bound of resets.filter((b) => (!replaces || b.required) && changed.includes(b.property))) {
             place(message, bound, {{if .API.XML}}treeOf(this.api, bound.reset, bound.shape){{else}}bound.reset{{end}});
         }
         await this.send(call, message);

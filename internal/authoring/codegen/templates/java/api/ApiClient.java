@@ -126,9 +126,9 @@ final class ApiClient {
             values.fieldNames().forEachRemaining(sent::add);
             request.mergePatch(request(call, tree(previous).retain(sent)));
         }
-        final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
+        final boolean keeps = !call.method().equals("PUT") || !BINDING.protocol().equals("openapi");
         for (final ApiBinding.Bound bound : call.send()) {
-            if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
+            if ((keeps || bound.required()) && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
                 request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
             }
         }

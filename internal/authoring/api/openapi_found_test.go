@@ -1,0 +1,196 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fleet has devices that are created below a project, sections whose PUT only updates, and ways to create by PUT and POST.
+const fleet = `openapi: 3.0.3
+info: {title: Fleet, version: "1"}
+security: [{}]
+paths:
+  /projects/{id}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {$ref: "#/components/responses/Device"}}}
+  /sites/{site}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {$ref: "#/components/responses/Device"}}}
+  /plans/{plan}/devices:
+    post: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"201": {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}}}}}}}}
+  /devices/{id}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update the device, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /devices/{id}/ports:
+    put: {requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+  /devices/{id}/ports/{port}:
+    delete: {responses: {"204": {description: d}}}
+  /hooks/{id}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update a hook, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /presets/{name}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    put: {summary: Update a preset, operationId: upsertPreset, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /marks/{name}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    post: {summary: Create a mark, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /boxes/{box}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    post: {summary: Create a part, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
+  /boxes/{box}/{part}:
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
+  /rooms/{room}/pages:
+    put: {summary: Create or update a page, requestBody: {$ref: "#/components/requestBodies/Device"}, responses: {"200": {$ref: "#/components/responses/Device"}}}
+  /rooms/{room}/pages/{name}:
+    parameters: [{name: room, in: path, required: true, schema: {type: string, pattern: "^[0-9]+$"}}]
+    get: {responses: {"200": {$ref: "#/components/responses/Device"}}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  requestBodies:
+    Device: {content: {application/json: {schema: {type: object, properties: {name: {type: string}, title: {type: string, nullable: true}}}}}}
+  responses:
+    Device: {description: d, content: {$ref: "#/components/content/device"}}
+  content:
+    device: {application/json: {schema: {$ref: "#/components/schemas/Device"}}}
+  schemas:
+    Device: {type: object, properties: {id: {type: string}, name: {type: string}, title: {type: string}}}
+`
+
+func TestCreates(t *testing.T) {
+	a, problems := FromOpenAPI("fleet.yaml", []byte(fleet))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	var got []string
+	for _, r := range a.Resources {
+		got = append(got, fmt.Sprint(r.Name, ": ", r.Create.Name, ", ", len(r.Update)))
+	}
+	want := []string{"Device: POST /projects/{id}/devices, 1", "Preset: PUT /presets/{name}, 1", "Mark: POST /marks/{name}, 0", "Box: POST /boxes/{box}, 0", "Page: PUT /rooms/{room}/pages, 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	if i := slices.IndexFunc(a.Others, func(c Candidate) bool { return c.Name == "Hook" }); i < 0 || a.Others[i].Reason != "it has no operation to create" {
+		t.Errorf("%+v", a.Others)
+	}
+	b := bindingIn(t, fleet, "Device", "")
+	if got, want := line(b.Create), "POST /projects/{id}/devices [ProjectId=path:id string!, Name=body:name string, Title=body:title string or null] -> [Id=body:id string, Name=body:name string, Title=body:title string]"; got != want {
+		t.Error(got)
+	}
+	page := bindingIn(t, fleet, "Page", "")
+	if got, want := line(page.Update[0]), "PUT /rooms/{room}/pages [Room=path:room string!, Name=body:name string!, Title=body:title string or null]"; !strings.HasPrefix(got, want) {
+		t.Error(got)
+	}
+	page = bindingIn(t, strings.Replace(fleet, "Device: {content: {application/json:", "Device: {content: {application/x-www-form-urlencoded:", 1), "Page", "")
+	if got := line(page.Update[0]); strings.Contains(got, "or null") {
+		t.Errorf("a null in a form: %s", got)
+	}
+	s, _ := ParseSettings("api.yaml", nil)
+	if d, problems := Derive(a, a.Resource("Page"), "Acme::Room::Page", s); problems.HasErrors() || !strings.Contains(string(d.JSON()), `"^[0-9]+$"`) {
+		t.Errorf("%v: the schema lacks the pattern of a parent in the path of read", problems)
+	}
+	if fmt.Sprint(b.Identifier) != "[Id]" || !strings.HasPrefix(line(b.Read), "GET /devices/{id} [Id=path:id string!]") {
+		t.Error(b.Identifier, line(b.Read))
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	for id, want := range map[string]string{
+		"reserved_ip": "[Addressreserved_ip ip AddressId id sid uuid name]", "mailKey": "[AddressmailKey Key AddressId id sid uuid name]", "mailPlan": "[AddressmailPlan AddressId id sid uuid name]",
+		"mail_id": "[Addressmail_id AddressId id sid uuid name]", "key": "[Addresskey AddressId id sid uuid name]",
+	} {
+		if got := (&API{Format: "openapi"}).candidates("Address", id, true); fmt.Sprint(got) != want {
+			t.Error(got)
+		}
+	}
+}
+
+func TestSingular(t *testing.T) {
+	for plural, want := range map[string]string{
+		"policies": "policy", "boxes": "box", "databases": "database", "statuses": "status", "email_aliases": "email_alias", "apis": "api", "emojis": "emoji", "analysis": "analysis",
+		"saas": "saas", "sms": "sms", "vms": "vm", "access": "access", "keys": "key",
+	} {
+		if got := singular(plural); got != want {
+			t.Errorf("%s: %s", plural, got)
+		}
+	}
+}
+
+// jobs is an API whose one resource has what the cases of TestCalls replace.
+const jobs = `openapi: 3.0.3
+info: {title: Jobs, version: "1"}
+security: [{token: []}]
+paths:
+  /jobs:
+    post:
+      parameters: [{name: zone, in: query, schema: {type: string}}]
+      requestBody: {content: {application/json: {schema: {type: object, required: [made], properties: {made: {type: string, readOnly: true}, name: {type: string}, mask: {type: integer}, limit: {type: integer, minimum: -9223372036854776000, maximum: 9}, spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}
+      responses: {"201": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
+  /jobs/{id}:
+    get:
+      parameters: [{name: id, in: path, required: true, schema: {type: string, format: uuid}}, {name: Accept, in: header, required: true, schema: {type: string, default: application/vnd.jobs+json}}]
+      responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
+    patch:
+      requestBody: {content: {application/json: {schema: {type: object, properties: {state: {type: string, default: on}, spec: {type: object, properties: {a: {type: string}}}}}}}}
+      responses: {"200": {description: d}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  securitySchemes:
+    key: {type: apiKey, in: header, name: X-Key}
+    token: {type: oauth2, flows: {authorizationCode: {authorizationUrl: "https://example.com", tokenUrl: "https://example.com", scopes: {}}}}
+    digest: {type: http, scheme: digest}
+  schemas:
+    Job: {type: object, properties: {id: {type: string}, made: {type: string}, state: {type: string}, name: {type: string, readOnly: true}, mask: {type: string}, spec: {type: object, properties: {a: {type: string, readOnly: true}, b: {type: string}}}}}
+`
+
+func TestCalls(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		from string // in jobs; what is there instead follows
+		to   string
+		want string // in the binding, the schema or the problems
+	}{
+		{"a token that somebody requested", "", "", `"auth": {"kind": "bearer"}`},
+		{"the scheme that is required", "[{token: []}]", "[{digest: []}, {key: []}]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
+		{"without a requirement", "[{token: []}]", "[]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
+		{"two schemes at once", "[{token: []}]", "[{key: [], token: []}]", "needs key and token together"},
+		{"any media type", "application/json: {schema: {type: object, required: [made]", "\"*/*\": {schema: {type: object, required: [made]", `"path": "/jobs", "accept"`},
+		{"a media type of forms with files", "application/json: {schema: {type: object, required: [made]", "multipart/form-data: {schema: {type: object, required: [made]", "takes multipart/form-data"},
+		{"an accepted media type of their own", "", "", `"accept": "application/vnd.jobs+json"`},
+		{"a query that create requires", "in: query, schema", "in: query, required: true, schema", `{"property": "Zone", "in": "query", "at": ["zone"]`},
+		{"a query that read requires", "get:\n      parameters: [", "get:\n      parameters: [{name: view, in: query, required: true, schema: {type: string}}, ", "GET /jobs/{id} requires view"},
+		{"a number that is text in responses", "", "", `{"property": "Mask", "in": "body", "at": ["mask"], "shape": {"kind": "integer", "text": true}}`},
+		{"marks of a response only", "", "", `"Spec2": [{"property": "A", "wire": "a", "shape": {"kind": "string"}}, {"property": "B"`},
+		{"a member that the update does not take", "", "", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Limit", "/properties/Spec/B"]`},
+		{"the form of an identifier in a path", "", "", `"Id": {"type": "string", "pattern": "^[0-9A-Fa-f]{8}`},
+		{"a form that the length excludes", "format: uuid", "format: uuid, maxLength: 24", `"Id": {"type": "string", "maxLength": 24}`},
+		{"a number in a path", "string, format: uuid", "integer", `"Id": {"type": "string", "pattern": "^(0|[1-9]`},
+		{"a bound that was rounded", "", "", `"Limit": {"type": "integer", "maximum": 9}`},
+		{"an object that only responses describe", "{type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}\n      responses", "{type: object}}}}}}\n      responses", `"writeOnlyProperties": ["/properties/Limit", "/properties/Spec"]`},
+		{"a secret that updates take", "spec: {type: object, properties: {a: {type: string}}}}}}}}\n      responses", "spec: {type: object, properties: {a: {type: string}, b: {type: string, writeOnly: true}}}}}}}}\n      responses", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Limit"]`},
+		{"a default of updates", "", "", `"State": {"type": "string"}`},
+	} {
+		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		s, _ := ParseSettings("api.yaml", nil)
+		d, problems := Derive(a, a.Resource("Job"), "Acme::Job::Job", s)
+		if problems.HasErrors() {
+			t.Fatal(problems)
+		}
+		b, problems := d.Bind()
+		text := fmt.Sprint(problems, d.Lost) + string(d.JSON())
+		if b != nil {
+			text += string(b.JSON())
+		}
+		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]").Replace(text), test.want) {
+			t.Errorf("%s: no %s in %s", test.name, test.want, text)
+		}
+	}
+}
