@@ -329,11 +329,11 @@ def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
     pairs: Iterable[Any] = value.items() if isinstance(value, dict) else []
     if form["kind"] == "list" and isinstance(value, list):
         items = [item for item in value if isinstance(item, dict)]
-        pairs = [(item.get(form["key"]), item.get(form["value"])) for item in items]
+        pairs = [(item.get(form["key"], ""), item.get(form["value"])) for item in items]
     return {
         key: "" if text is None else text_of(text)
         for key, text in pairs
-        if isinstance(key, str) and key and not key.startswith("aws:")
+        if isinstance(key, str) and not key.startswith("aws:")
     }
 
 

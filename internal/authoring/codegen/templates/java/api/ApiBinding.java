@@ -122,7 +122,7 @@ record ApiBinding(
             } else {
                 node.forEach(tag -> tags.put(tag.path(key).asText(), tag.path(value).asText()));
             }
-            tags.keySet().removeIf(name -> name.isEmpty() || name.startsWith("aws:"));
+            tags.keySet().removeIf(name -> name.startsWith("aws:"));
             return tags;
         }
 

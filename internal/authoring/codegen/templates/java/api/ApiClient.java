@@ -120,17 +120,12 @@ final class ApiClient {
                 values.set(name, current.path(name));
             }
         }
-        final ApiRequest request = request(call, values);
+        final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
+        final ApiRequest request = request(call, values, resets ? changes.stream().filter(name -> !wanted.has(name)).toList() : List.of());
         if (call.contentType() != null && call.contentType().startsWith("application/merge-patch+json")) {
             final List<String> sent = new ArrayList<>();
             values.fieldNames().forEachRemaining(sent::add);
             request.mergePatch(request(call, tree(previous).retain(sent)));
-        }
-        final boolean resets = call.partial() || !BINDING.protocol().equals("openapi");
-        for (final ApiBinding.Bound bound : call.send()) {
-            if (resets && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
-                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
-            }
         }
         if (call.token() != null) {
             request.put(call.token(), TextNode.valueOf(idempotencyToken));
@@ -215,21 +210,21 @@ final class ApiClient {
     }
 {{- end}}
 
-    /** Changes the tags of a resource, and reports whether they were others. */
+    /** Changes the tags of a resource, and reports whether they were others. Their number is limited, so that some are removed first. */
     boolean retag(final ResourceModel live, final Map<String, String> desired) {
         final Map<String, String> current = tags(live);
         final Map<String, String> added = new TreeMap<>(desired);
         added.entrySet().removeAll(current.entrySet());
         final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key)).toList();
         final ApiBinding.Tags calls = BINDING.tags();
-        if (!added.isEmpty()) {
-            final ApiRequest request = request(calls.tag().call(), tree(live));
-            request.put(calls.tag().spot(), calls.tag().form().write(added));
-            connection.send(request, false);
-        }
         if (!removed.isEmpty()) {
             final ApiRequest request = request(calls.untag().call(), tree(live));
             request.put(calls.untag().spot(), ApiCodec.JSON.valueToTree(removed));
+            connection.send(request, false);
+        }
+        if (!added.isEmpty()) {
+            final ApiRequest request = request(calls.tag().call(), tree(live));
+            request.put(calls.tag().spot(), calls.tag().form().write(added));
             connection.send(request, false);
         }
         return !added.isEmpty() || !removed.isEmpty();
@@ -307,8 +302,17 @@ final class ApiClient {
 {{- end}}
 
     private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
+        return request(call, values, List.of());
+    }
+
+    /** Returns a request that sets some of the properties back, in the order of the API. */
+    private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values, final List<String> resets) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {
+            if (bound.reset() != null && resets.contains(bound.property())) {
+                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
+                continue;
+            }
             final JsonNode value = ApiCodec.encode(values.get(bound.property()), bound.shape());
             if (value == null || bound.in().equals("path") && bound.shape().text() && value.isTextual()) {
                 continue; // no resource has this
