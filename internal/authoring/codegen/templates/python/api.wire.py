@@ -339,10 +339,11 @@ def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
 
 def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:
     if form["kind"] == "keys":
-        return list(tags)
+        return sorted(tags)
     if form["kind"] == "map":
         return tags
     names = form["key"], form.get("value")
     return [
-        {name: text for name, text in zip(names, pair) if name} for pair in tags.items()
+        {name: text for name, text in zip(names, pair) if name}
+        for pair in sorted(tags.items())
     ]

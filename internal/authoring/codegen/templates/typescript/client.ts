@@ -208,7 +208,7 @@ export class Client {
         tags: Record<string, string>
     ): Promise<boolean> {
         const before = tagsToMap(form, live[property]);
-        const gone = Object.keys(before).filter((key) => !(key in tags));
+        const gone = Object.keys(before).filter((key) => !(key in tags)).sort();
         const set = Object.entries(tags).filter(([key, value]) => before[key] !== value);
         if (gone.length > 0) {
             await this.sendTags(untag, live, gone);

@@ -382,7 +382,8 @@ export function tagsToMap({ kind, key = '', value = '' }: TagForm, tags: any): R
 }
 
 export function tagsFromMap({ kind, key = '', value = '' }: TagForm, tags: Record<string, string>): any {
-    return kind === 'map' ? tags : Object.entries(tags).map(([name, text]) => ({ [key]: name, [value]: text }));
+    const names = Object.keys(tags).sort();
+    return kind === 'map' ? tags : names.map((name) => ({ [key]: name, [value]: tags[name] }));
 }
 
 /** Returns those of the properties with these names that have a value. */

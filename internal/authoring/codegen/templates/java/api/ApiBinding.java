@@ -131,7 +131,7 @@ record ApiBinding(
                 return ApiCodec.JSON.valueToTree(tags);
             }
             final ArrayNode list = ApiCodec.JSON.createArrayNode();
-            tags.forEach((name, text) -> list.addObject().put(key, name).put(value, text));
+            new TreeMap<>(tags).forEach((name, text) -> list.addObject().put(key, name).put(value, text));
             return list;
         }
     }

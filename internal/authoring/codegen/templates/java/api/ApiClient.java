@@ -49,11 +49,8 @@ final class ApiClient {
     /** Creates a resource and returns its identifiers. */
     ResourceModel create(final ResourceModel desired) {
         final ApiBinding.Call call = BINDING.create();
-        final ApiRequest request = request(call, tree(desired));
-        if (call.token() != null) {
-            request.put(call.token(), TextNode.valueOf(idempotencyToken));
-        }
         final ObjectNode created = tree(desired);
+        final ApiRequest request = request(call, created);
         created.setAll({{if .API.Among}}selected(call, connection.send(request, false), created){{else}}ApiCodec.receive(call, connection.send(request, false)){{end}});
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
@@ -126,9 +123,6 @@ final class ApiClient {
             final List<String> sent = new ArrayList<>();
             values.fieldNames().forEachRemaining(sent::add);
             request.mergePatch(request(call, tree(previous).retain(sent)));
-        }
-        if (call.token() != null) {
-            request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         connection.send(request, false);
         return true;
@@ -301,12 +295,12 @@ final class ApiClient {
     }
 {{- end}}
 
-    private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
+    private ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
         return request(call, values, List.of());
     }
 
     /** Returns a request that sets some of the properties back, in the order of the API. */
-    private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values, final List<String> resets) {
+    private ApiRequest request(final ApiBinding.Call call, final ObjectNode values, final List<String> resets) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {
             if (bound.reset() != null && resets.contains(bound.property())) {
@@ -321,6 +315,9 @@ final class ApiClient {
             if (!BINDING.identifier().contains(bound.property())) {
                 request.addSecrets(values.get(bound.property()), bound.shape(), bound.secret());
             }
+        }
+        if (call.token() != null) {
+            request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         return request;
     }
