@@ -199,7 +199,7 @@ func (t *typeScript) typeOf(schemas []*document.Value) typeScriptType {
 		return typeScriptType{name: "string", convert: "asString"}
 	case kStruct:
 		name := t.classes[f.object].name
-		return typeScriptType{name: name, model: name}
+		return typeScriptType{name: name, convert: "asObject", model: name}
 	case kMap:
 		item := typeScriptAny
 		if len(f.values) > 0 {
@@ -249,16 +249,16 @@ func (t *typeScript) class(d *declaration, s *schema.Schema) {
 		t.comment("    ", describeNodes(t.reader, p.schemas))
 		t.use("Expose", "Optional")
 		t.printf("    @Expose({ name: %s })\n", quoteTypeScript(p.name))
-		switch {
-		case typ.model != "":
+		if typ.model != "" {
 			t.use("Type")
 			t.printf("    @Type(() => %s)\n", typ.model)
-		case typ.convert != "":
+		}
+		if typ.convert != "" {
 			t.use("Transform")
 			t.printf("    @Transform(read(%s, %s), { toClassOnly: true })\n", quoteTypeScript(p.name), typ.convert)
 		}
 		for _, name := range typeScriptFunctions() {
-			if typ.model == "" && strings.Contains(typ.convert, name) {
+			if strings.Contains(typ.convert, name) {
 				t.use(name)
 			}
 		}
@@ -404,6 +404,14 @@ const asMap = (convert: (value: any) => any = (value) => value) => (value: any):
     }
     const entries: any[] = value instanceof globalThis.Map ? [...value.entries()] : globalThis.Object.entries(value);
     return new globalThis.Map(entries.map(([key, item]) => [key, item === null ? null : convert(item)] as [string, any]));
+};
+`},
+	{"asObject", "", `
+const asObject = (value: any): any => {
+    if (typeof value !== 'object' || globalThis.Array.isArray(value)) {
+        throw new globalThis.Error('an object');
+    }
+    return value;
 };
 `},
 	{"asString", "", `

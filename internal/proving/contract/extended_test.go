@@ -176,6 +176,17 @@ func TestSeedsSkipNothing(t *testing.T) {
 	}
 }
 
+// TestProgressRepeatsTheInput: a first call of CREATE that only looks may answer with the model of its request, which is
+// refused later.
+func TestProgressRepeatsTheInput(t *testing.T) {
+	for seed := range uint64(10) {
+		summary := tryAll(t, newService(t, kind{identifier: []string{"Name"}}, "looks first"), Config{Seed: seed, Selection: Selection{Suite: SuiteAll, IDs: []string{"extended_create.py::contract_create_invalid"}}})
+		if got := summary.Results[0]; got.Outcome != Passed {
+			t.Errorf("seed %d: %s: %s", seed, got.Outcome, got.Message)
+		}
+	}
+}
+
 // TestUntestedClausesAreNamed: a report says which clauses no test has exercised, and why.
 func TestUntestedClausesAreNamed(t *testing.T) {
 	for _, test := range []struct {

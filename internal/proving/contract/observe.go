@@ -150,10 +150,20 @@ var shapeClauses = map[string]string{
 	"minItems": "shape.arrays", "maxItems": "shape.arrays", "uniqueItems": "shape.arrays", "contains": "shape.arrays",
 }
 
-// shape checks the models of an event. Nulls are the matter of another clause.
+// shape checks the models of an event. Nulls are the matter of another clause. IN_PROGRESS repeats the model of the request:
+// where that breaks the schema, the last event must say so.
 func (w *watch) shape(e *invoke.Event, handler string) {
+	requested := map[string]bool{}
+	if e.Status == invoke.InProgress {
+		for _, v := range w.run.cfg.Schema.Check(withoutNulls(w.req.Model), schema.CheckConfig{Shape: true}) {
+			requested[v.String()] = true
+		}
+	}
 	check := func(model map[string]any) {
 		for _, v := range w.run.cfg.Schema.Check(withoutNulls(model), schema.CheckConfig{Shape: true}) {
+			if requested[v.String()] {
+				continue
+			}
 			id, known := shapeClauses[v.Keyword]
 			if !known {
 				id = "shape.objects"

@@ -205,6 +205,12 @@ func (s *service) find(action string, model map[string]any) string {
 }
 
 func (s *service) create(c *serviceCall, model map[string]any, round int) (map[string]any, error) {
+	if s.is("looks first") {
+		if round == 0 {
+			return map[string]any{"status": "IN_PROGRESS", "callbackContext": map[string]any{"round": 1}, "resourceModel": model}, nil
+		}
+		round--
+	}
 	if round == 0 && s.reports[s.tokens[c.BearerToken]] == nil || s.is("token ignored") && round == 0 {
 		model = maps.Clone(model)
 		for _, name := range []string{"Link", "State", "Size", "History", "Filed", "Stamps"} {

@@ -181,7 +181,7 @@ class Client:
         keeps = operation["method"] != "PUT" or API["protocol"] != "openapi"
         merges = "merge-patch" in operation.get("contentType", "")
         values = {name: live[name] for name in API["identifier"]}
-        sent: List[Sent] = []
+        on_wire: Values = {}
         called = False
         for entry in operation["send"]:
             name = entry["property"]
@@ -198,15 +198,15 @@ class Client:
             if name in desired and changed and merges and name in before:
                 value = wire.encode(desired[name], entry["shape"])
                 old = wire.encode(before[name], entry["shape"])
-                sent.append((entry, wire.merge_patch(value, old)))
+                on_wire[name] = wire.merge_patch(value, old)
             elif name in desired and (changed or entry.get("required") or not partial):
                 values[name] = desired[name]
             elif changed and "reset" in entry and (keeps or entry.get("required")):
-                sent.append((entry, entry["reset"]))
+                on_wire[name] = entry["reset"]
             elif entry.get("required"):
                 values[name] = live.get(name)
         if called:
-            self._send(operation, values, sent)
+            self._send(operation, values, on_wire=on_wire)
         return called
 
     def retag(self, live: Values, desired: Values) -> None:
@@ -224,16 +224,26 @@ class Client:
     # Requests and responses
 
     def _send(
-        self, operation: Operation, values: Values, extra: Iterable[Sent] = ()
+        self,
+        operation: Operation,
+        values: Values,
+        extra: Iterable[Sent] = (),
+        on_wire: Optional[Values] = None,
     ) -> Tuple[Any, Mapping[str, str]]:
-        """Sends a request and returns the body and the headers of the response."""
+        """Sends a request and returns the body and the headers of the response.
+
+        on_wire are properties that are encoded already.
+        """
         name, reading = operation["name"], operation["method"] == "GET"
         reading = reading or operation is API["read"] or operation is API.get("list")
-        sent: List[Sent] = [
-            (entry, wire.encode(values[entry["property"]], entry["shape"]))
-            for entry in operation.get("send", [])
-            if values.get(entry["property"]) is not None
-        ]
+        on_wire = on_wire or {}
+        sent: List[Sent] = []
+        for entry in operation.get("send", []):  # in the order of the API
+            prop = entry["property"]
+            if prop in on_wire:
+                sent.append((entry, on_wire[prop]))
+            elif values.get(prop) is not None:
+                sent.append((entry, wire.encode(values[prop], entry["shape"])))
         if "token" in operation:
             sent.append((operation["token"], self.token))
         sent += extra

@@ -329,20 +329,21 @@ def read_tags(value: Any, form: Mapping[str, Any]) -> Dict[str, str]:
     pairs: Iterable[Any] = value.items() if isinstance(value, dict) else []
     if form["kind"] == "list" and isinstance(value, list):
         items = [item for item in value if isinstance(item, dict)]
-        pairs = [(item.get(form["key"]), item.get(form["value"])) for item in items]
+        pairs = [(item.get(form["key"], ""), item.get(form["value"])) for item in items]
     return {
         key: "" if text is None else text_of(text)
         for key, text in pairs
-        if isinstance(key, str) and key and not key.startswith("aws:")
+        if isinstance(key, str) and not key.startswith("aws:")
     }
 
 
 def write_tags(tags: Dict[str, str], form: Mapping[str, Any]) -> Any:
     if form["kind"] == "keys":
-        return list(tags)
+        return sorted(tags)
     if form["kind"] == "map":
         return tags
     names = form["key"], form.get("value")
     return [
-        {name: text for name, text in zip(names, pair) if name} for pair in tags.items()
+        {name: text for name, text in zip(names, pair) if name}
+        for pair in sorted(tags.items())
     ]

@@ -201,7 +201,7 @@ class Resource extends BaseResource<ResourceModel> {
         }
 {{- end}}
         if (!context.identifier) {
-            return inProgress(desired, { ...context, identifier: await this.make(client, request, desired) });
+            return inProgress(desired, { ...context, identifier: await this.make(client, {{if $api.TagOnCreate}}request, {{end}}desired) });
         }
 {{- if $api.TagLater}}
         if (!context.tagged) {
@@ -232,7 +232,7 @@ class Resource extends BaseResource<ResourceModel> {
     }
 
     // {{$api.Create}}. Returns the identifier of the resource.
-    private async make(client: Client, request: Request, desired: Values): Promise<Values> {
+    private async make(client: Client, {{if $api.TagOnCreate}}request: Request, {{end}}desired: Values): Promise<Values> {
 {{- if $api.TagOnCreate}}
         const tags = tagsFromMap(api.tags.form, tagsOf(request));
         const values = { ...desired, [api.tags.property]: tags };

@@ -40,7 +40,7 @@ import {
     Values,
 } from './wire';
 {{- if .API.XML}}
-import { elements, fromXML, {{if .API.Query}}queryForm{{else}}toXML{{end}}, treeOf } from './xml';
+import { elements, fromXML, {{if .API.Query}}queryForm{{else}}toXML{{end}} } from './xml';
 {{- end}}
 
 /** The type configuration. */
@@ -167,10 +167,9 @@ export class Client {
     async update(call: Call, desired: Values, previous: Values, live: Values): Promise<boolean> {
         const merges = call.contentType?.startsWith('application/merge-patch+json');
         const resets = (call.send ?? []).filter(({ property, reset }) => !(property in desired) && reset !== undefined);
-        const replaces = call.method === 'PUT' && !call.partial && this.api.protocol === 'openapi';
-        const canRemove = replaces ? (call.changes ?? []) : resets.map(({ property }) => property);
+        const canSend = (name: string): boolean => name in desired || resets.some(({ property }) => property === name);
         const differs = (name: string): boolean => !equal(desired[name], previous[name]);
-        const changed = call.changes?.filter((name) => differs(name) && (name in desired || canRemove.includes(name)));
+        const changed = call.changes?.filter((name) => differs(name) && (!call.partial || canSend(name)));
         if (!changed?.length) {
             return false;
         }
@@ -178,15 +177,14 @@ export class Client {
         const send = (call.send ?? []).filter(({ property, required }) => required || !unchanged.includes(property));
         const required = send.filter((bound) => bound.required).map(({ property }) => property);
         const read = send.filter((bound) => bound.live).map(({ property }) => property);
-        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, read) });
+        const replaces = call.method === 'PUT' && !call.partial && this.api.protocol === 'openapi'; // leaving out removes
+        const reset = resets.filter((bound) => (!replaces || bound.required) && changed.includes(bound.property));
+        const message = encode(this.api, send, { ...only(live, required), ...desired, ...only(live, read) }, reset);
         if (merges) {
             message.body = mergePatch(
                 message.body,
                 encode(this.api, send, { ...desired, ...only(previous, changed) }).body
             );
-        }
-        for (const bound of resets.filter((b) => (!replaces || b.required) && changed.includes(b.property))) {
-            place(message, bound, {{if .API.XML}}treeOf(this.api, bound.reset, bound.shape){{else}}bound.reset{{end}});
         }
         await this.send(call, message);
         return true;
@@ -210,7 +208,7 @@ export class Client {
         tags: Record<string, string>
     ): Promise<boolean> {
         const before = tagsToMap(form, live[property]);
-        const gone = Object.keys(before).filter((key) => !(key in tags));
+        const gone = Object.keys(before).filter((key) => !(key in tags)).sort();
         const set = Object.entries(tags).filter(([key, value]) => before[key] !== value);
         if (gone.length > 0) {
             await this.sendTags(untag, live, gone);

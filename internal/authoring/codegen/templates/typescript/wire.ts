@@ -179,11 +179,15 @@ export interface Message {
     secrets: string[];
 }
 
-/** Puts properties where an operation has them. */
-export function encode(api: Binding, send: Bound[] | undefined, values: Values): Message {
+/** Puts properties where an operation has them, in the order of the API; some are set back. */
+export function encode(api: Binding, send: Bound[] | undefined, values: Values, resets: Bound[] = []): Message {
     const message: Message = { labels: {}, query: [], headers: {}, secrets: [] };
     for (const bound of send ?? []) {
         const { property, shape, secret } = bound;
+        if (resets.includes(bound)) {
+            place(message, bound, {{if .API.XML}}treeOf(api, bound.reset, shape){{else}}bound.reset{{end}});
+            continue;
+        }
         const value = values[property];
         if (!isPresent(value)) {
             continue;
@@ -372,13 +376,14 @@ export function formOf(value: any, prefix = ''): [string, string][] {
 /** Returns tags, without those of AWS. */
 export function tagsToMap({ kind, key = '', value = '' }: TagForm, tags: any): Record<string, string> {
     const list: any[] = Array.isArray(tags) ? tags : [];
-    const listed = (): [any, any][] => list.map((tag) => [valueAt(tag, [key]), valueAt(tag, [value]) ?? '']);
+    const listed = (): [any, any][] => list.map((tag) => [valueAt(tag, [key]) ?? '', valueAt(tag, [value]) ?? '']);
     const pairs = kind === 'map' && isObject(tags) ? Object.entries(tags) : listed();
-    return Object.fromEntries(pairs.filter(([name]) => name && !String(name).startsWith('aws:')));
+    return Object.fromEntries(pairs.filter(([name]) => !String(name).startsWith('aws:')));
 }
 
 export function tagsFromMap({ kind, key = '', value = '' }: TagForm, tags: Record<string, string>): any {
-    return kind === 'map' ? tags : Object.entries(tags).map(([name, text]) => ({ [key]: name, [value]: text }));
+    const names = Object.keys(tags).sort();
+    return kind === 'map' ? tags : names.map((name) => ({ [key]: name, [value]: tags[name] }));
 }
 
 /** Returns those of the properties with these names that have a value. */

@@ -122,7 +122,7 @@ record ApiBinding(
             } else {
                 node.forEach(tag -> tags.put(tag.path(key).asText(), tag.path(value).asText()));
             }
-            tags.keySet().removeIf(name -> name.isEmpty() || name.startsWith("aws:"));
+            tags.keySet().removeIf(name -> name.startsWith("aws:"));
             return tags;
         }
 
@@ -131,7 +131,7 @@ record ApiBinding(
                 return ApiCodec.JSON.valueToTree(tags);
             }
             final ArrayNode list = ApiCodec.JSON.createArrayNode();
-            tags.forEach((name, text) -> list.addObject().put(key, name).put(value, text));
+            new TreeMap<>(tags).forEach((name, text) -> list.addObject().put(key, name).put(value, text));
             return list;
         }
     }

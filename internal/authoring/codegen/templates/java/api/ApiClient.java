@@ -49,11 +49,8 @@ final class ApiClient {
     /** Creates a resource and returns its identifiers. */
     ResourceModel create(final ResourceModel desired) {
         final ApiBinding.Call call = BINDING.create();
-        final ApiRequest request = request(call, tree(desired));
-        if (call.token() != null) {
-            request.put(call.token(), TextNode.valueOf(idempotencyToken));
-        }
         final ObjectNode created = tree(desired);
+        final ApiRequest request = request(call, created);
         created.setAll({{if .API.Among}}selected(call, connection.send(request, false), created){{else}}ApiCodec.receive(call, connection.send(request, false)){{end}});
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
@@ -120,20 +117,14 @@ final class ApiClient {
                 values.set(name, current.path(name));
             }
         }
-        final ApiRequest request = request(call, values);
+        final boolean keeps = !call.method().equals("PUT") || !BINDING.protocol().equals("openapi"); // what a request leaves out
+        final List<String> resets = call.send().stream().filter(bound -> keeps || bound.required()).map(ApiBinding.Bound::property)
+            .filter(name -> changes.contains(name) && !wanted.has(name)).toList();
+        final ApiRequest request = request(call, values, resets);
         if (call.contentType() != null && call.contentType().startsWith("application/merge-patch+json")) {
             final List<String> sent = new ArrayList<>();
             values.fieldNames().forEachRemaining(sent::add);
             request.mergePatch(request(call, tree(previous).retain(sent)));
-        }
-        final boolean keeps = !call.method().equals("PUT") || !BINDING.protocol().equals("openapi");
-        for (final ApiBinding.Bound bound : call.send()) {
-            if ((keeps || bound.required()) && changes.contains(bound.property()) && !wanted.has(bound.property()) && bound.reset() != null) {
-                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
-            }
-        }
-        if (call.token() != null) {
-            request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         connection.send(request, false);
         return true;
@@ -215,21 +206,21 @@ final class ApiClient {
     }
 {{- end}}
 
-    /** Changes the tags of a resource, and reports whether they were others. */
+    /** Changes the tags of a resource, and reports whether they were others. Their number is limited, so that some are removed first. */
     boolean retag(final ResourceModel live, final Map<String, String> desired) {
         final Map<String, String> current = tags(live);
         final Map<String, String> added = new TreeMap<>(desired);
         added.entrySet().removeAll(current.entrySet());
         final List<String> removed = current.keySet().stream().filter(key -> !desired.containsKey(key)).toList();
         final ApiBinding.Tags calls = BINDING.tags();
-        if (!added.isEmpty()) {
-            final ApiRequest request = request(calls.tag().call(), tree(live));
-            request.put(calls.tag().spot(), calls.tag().form().write(added));
-            connection.send(request, false);
-        }
         if (!removed.isEmpty()) {
             final ApiRequest request = request(calls.untag().call(), tree(live));
             request.put(calls.untag().spot(), ApiCodec.JSON.valueToTree(removed));
+            connection.send(request, false);
+        }
+        if (!added.isEmpty()) {
+            final ApiRequest request = request(calls.tag().call(), tree(live));
+            request.put(calls.tag().spot(), calls.tag().form().write(added));
             connection.send(request, false);
         }
         return !added.isEmpty() || !removed.isEmpty();
@@ -306,9 +297,18 @@ final class ApiClient {
     }
 {{- end}}
 
-    private static ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
+    private ApiRequest request(final ApiBinding.Call call, final ObjectNode values) {
+        return request(call, values, List.of());
+    }
+
+    /** Returns a request that sets some of the properties back, in the order of the API. */
+    private ApiRequest request(final ApiBinding.Call call, final ObjectNode values, final List<String> resets) {
         final ApiRequest request = new ApiRequest(call);
         for (final ApiBinding.Bound bound : call.send()) {
+            if (bound.reset() != null && resets.contains(bound.property())) {
+                request.put(bound.spot(), {{if .API.XML}}ApiXml.tree(bound.reset(), bound){{else}}bound.reset(){{end}});
+                continue;
+            }
             final JsonNode value = ApiCodec.encode(values.get(bound.property()), bound.shape());
             if (value == null || bound.in().equals("path") && bound.shape().text() && value.isTextual()) {
                 continue; // no resource has this
@@ -317,6 +317,9 @@ final class ApiClient {
             if (!BINDING.identifier().contains(bound.property())) {
                 request.addSecrets(values.get(bound.property()), bound.shape(), bound.secret());
             }
+        }
+        if (call.token() != null) {
+            request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }
         return request;
     }
