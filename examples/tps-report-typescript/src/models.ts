@@ -30,6 +30,13 @@ const asSet = (convert?: (value: any) => any) => {
     return (value: any): any => new globalThis.Set(items(value));
 };
 
+const asObject = (value: any): any => {
+    if (typeof value !== 'object' || globalThis.Array.isArray(value)) {
+        throw new globalThis.Error('an object');
+    }
+    return value;
+};
+
 const asString = (value: any): any => {
     if (typeof value === 'object') {
         throw new globalThis.Error('a string');
@@ -105,6 +112,7 @@ export class ResourceModel extends BaseModel {
     /** Who wrote the report. */
     @Expose({ name: 'Author' })
     @Type(() => Author)
+    @Transform(read('Author', asObject), { toClassOnly: true })
     author?: Optional<Author>;
 
     /** The headings of the report, in order. */
@@ -124,7 +132,7 @@ export class ResourceModel extends BaseModel {
 
     /** Tags of the report. */
     @Expose({ name: 'Tags' })
-    @Transform(read('Tags', asSet()), { toClassOnly: true })
+    @Transform(read('Tags', asSet(asObject)), { toClassOnly: true })
     tags?: Optional<Set<Tag>>;
 
     /** The primary identifier, or null if a part of it is not set. */
@@ -168,6 +176,7 @@ export class Author extends BaseModel {
     /** A desk in the office. */
     @Expose({ name: 'Desk' })
     @Type(() => Desk)
+    @Transform(read('Desk', asObject), { toClassOnly: true })
     desk?: Optional<Desk>;
 }
 
