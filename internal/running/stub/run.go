@@ -322,18 +322,7 @@ func (s *Stub) change(c *call, i *item) {
 	r := c.role.resource
 	given := s.changes(c, r)
 	if (c.op.Method == http.MethodPut || s.api.Replaces(c.op)) && c.role.action != part {
-		for _, m := range s.settableOf(r, c.op) {
-			if _, set := given[m.Name]; !set && !m.ReadOnly {
-				if inside, isObject := i.Props[r.places[plain(m.Name)]].(map[string]any); isObject {
-					delete(inside, m.Name)
-				}
-				for _, name := range variants(r.Name, m.Name) {
-					if !slices.Contains(i.Made, name) {
-						delete(i.Props, name)
-					}
-				}
-			}
-		}
+		s.leaveOut(c, i, given)
 		s.setDefaults(c, r, i)
 	}
 	for name, v := range given {
@@ -357,6 +346,25 @@ func (s *Stub) change(c *call, i *item) {
 	i.Changed = s.config.Now().UTC()
 	s.begin(r, i, update)
 	s.touch(i.id())
+}
+
+// leaveOut removes what a request that replaces a resource could have had, except what only says which resource is meant.
+func (s *Stub) leaveOut(c *call, i *item, given map[string]any) {
+	r := c.role.resource
+	for _, m := range s.settableOf(r, c.op) {
+		selects := m.In == api.InQuery && r.Read.Param(api.InQuery, m.Name) != nil
+		if _, set := given[m.Name]; set || m.ReadOnly || selects {
+			continue
+		}
+		if inside, isObject := i.Props[r.places[plain(m.Name)]].(map[string]any); isObject {
+			delete(inside, m.Name)
+		}
+		for _, name := range variants(r.Name, m.Name) {
+			if !slices.Contains(i.Made, name) {
+				delete(i.Props, name)
+			}
+		}
+	}
 }
 
 func memberOf(members []*api.Member, name string) *api.Member {

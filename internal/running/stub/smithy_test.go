@@ -557,13 +557,13 @@ operation GetRule { input := { @required @httpLabel RuleId: String }, output := 
 operation DeleteRule { input := { @required @httpLabel RuleId: String } }
 structure RuleData { RuleId: String, RuleUpdateToken: String, size: Integer, color: String }
 @http(method: "POST", uri: "/put-note")
-operation PutNote { input := { @required bucket: String, @required id: String, text: String } }
+operation PutNote { input := { @httpQuery("owner") owner: String, @required bucket: String, @required id: String, text: String } }
 @http(method: "GET", uri: "/notes/{id}")
-operation GetNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String }, output := { note: NoteData } }
+operation GetNote { input := { @httpQuery("owner") owner: String, @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String }, output := { note: NoteData } }
 @http(method: "DELETE", uri: "/notes/{id}", code: 204)
 operation DeleteNote { input := { @required @httpQuery("bucket") bucket: String, @required @httpLabel id: String } }
 structure NoteData { id: String, details: Details }
-structure Details { text: String }
+structure Details { owner: String, text: String }
 `)})
 	play(t, s, []step{
 		{`POST /rules {"rule": {"size": 1, "color": "red"}}`, 200, `"RuleId":"<>`, ""},
@@ -572,10 +572,10 @@ structure Details { text: String }
 		{`POST /rules {"rule": {"RuleId": "$1", "RuleUpdateToken": "$2", "size": 2}}`, 200, `"RuleId":"$1"`, ""},
 		{"GET /rules/$1", 200, `"size":2`, ""},
 		{"GET /rules/$1", 200, `={"rule":{"RuleId":"$1","RuleUpdateToken":"2","size":2}}`, ""},
-		{`POST /put-note {"bucket": "b", "id": "n", "text": "one"}`, 200, "", ""},
-		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{"text":"one"},"id":"n"}}`, ""},
+		{`POST /put-note?owner=o {"bucket": "b", "id": "n", "text": "one"}`, 200, "", ""},
+		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{"owner":"o","text":"one"},"id":"n"}}`, ""},
 		{`POST /put-note {"bucket": "b", "id": "n"}`, 200, "", ""},
-		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{},"id":"n"}}`, ""},
+		{"GET /notes/n?bucket=b", 200, `={"note":{"details":{"owner":"o"},"id":"n"}}`, ""},
 	})
 }
 

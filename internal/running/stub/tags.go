@@ -72,8 +72,10 @@ func tagsAs(shape *api.Shape, from map[string]string) any {
 // tagging changes or lists the tags of the resource with an ARN.
 func (s *Stub) tagging(c *call) (*reply, *fault) {
 	var i *item
+	named := func(m *api.Member) bool { return m.Shape.Kind == api.String && contains(m.Name, "arn", "resource") }
+	other := !slices.ContainsFunc(c.op.Members(), named) // such as SecretId
 	for _, m := range c.op.Members() {
-		if v, ok := c.get(m.Name); ok && m.Shape.Kind == api.String && (m.Required || contains(m.Name, "arn", "resource")) {
+		if v, ok := c.get(m.Name); ok && (named(m) || other && m.Required && m.Shape.Kind == api.String) {
 			for _, r := range s.resources {
 				for _, candidate := range s.sorted(r) {
 					if arn, _ := candidate.get(r.Name, "arn"); textOf(v) == candidate.ARN || textOf(v) == textOf(arn) {
