@@ -35,6 +35,7 @@ type stubService struct {
 	url           *url.URL
 	configuration map[string]any // the type configuration of the handlers
 	binding       *api.Binding
+	unremovable   []string // properties that no update can remove
 	absent        []string // properties that the stub never returns
 }
 
@@ -76,8 +77,11 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding}
+	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding, unremovable: binding.Unremovable()}
 	for _, property := range from.derived.Properties {
+		if property.Stays() {
+			opts.service.unremovable = append(opts.service.unremovable, property.Name)
+		}
 		if property.ReadOnly && stub.Absent(property.Name) {
 			opts.service.absent = append(opts.service.absent, property.Name)
 		}
@@ -134,7 +138,7 @@ func stubConfiguration(auth string, at *url.URL) map[string]any {
 // configure completes the configuration of tests that run against the stub.
 func (s *stubService) configure(config *contract.Config) {
 	config.TypeConfiguration, config.Inapplicable = s.configuration, s.inapplicable
-	config.Unremovable, config.Absent = s.binding.Unremovable(), s.absent
+	config.Unremovable, config.Absent = s.unremovable, s.absent
 }
 
 // inapplicable returns why a test cannot pass: creating is repeatable only if the service, or a look-up that

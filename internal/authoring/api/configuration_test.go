@@ -3,6 +3,8 @@ package api
 import (
 	"slices"
 	"testing"
+
+	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -42,6 +44,26 @@ func TestUnremovable(t *testing.T) {
 		b.Update[0].Name = "create"
 		if got := b.Unremovable(); !slices.Equal(got, []string{"Mode"}) {
 			t.Errorf("%s %s that creates, too: %v", test.protocol, test.method, got)
+		}
+	}
+}
+
+func TestStays(t *testing.T) {
+	text, list := &Shape{Kind: String}, &Shape{Kind: List, Item: &Shape{Kind: String}}
+	for _, test := range []struct {
+		name         string
+		read, update *Member
+		want         bool
+	}{
+		{"in all responses", &Member{Shape: text, Required: true}, &Member{Shape: text}, true},
+		{"not in all responses", &Member{Shape: text}, &Member{Shape: text}, false},
+		{"required", &Member{Shape: text, Required: true}, &Member{Shape: text, Required: true}, false},
+		{"a default", &Member{Shape: text, Required: true}, &Member{Shape: text, Default: document.NewString("a")}, false},
+		{"an empty list", &Member{Shape: list, Required: true}, &Member{Shape: list}, false},
+	} {
+		p := &Property{Uses: []Use{{Action: "read", Member: test.read}, {Action: "update", Member: test.update}}}
+		if got := p.Stays(); got != test.want {
+			t.Errorf("%s: %t", test.name, got)
 		}
 	}
 }

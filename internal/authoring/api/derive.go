@@ -67,6 +67,12 @@ func (p *Property) in(action string) *Member {
 	return nil
 }
 
+// Stays reports whether all responses have the property and an update has no value that removes it: the service sets one of its own.
+func (p *Property) Stays() bool {
+	read, update := p.in("read"), p.in("update")
+	return read != nil && update != nil && read.Required && !update.Required && update.Default == nil && read.Shape.Kind != List && read.Shape.Kind != Map
+}
+
 // settable is the member by which the property is set, or nil.
 func (p *Property) settable() *Member {
 	if m := p.in("create"); m != nil {
