@@ -537,6 +537,25 @@ func TestFormsOfUpdates(t *testing.T) {
 	}
 }
 
+// TestScopeThatIsNoResource: what a resource is in may be no resource itself, because its read needs no name.
+func TestScopeThatIsNoResource(t *testing.T) {
+	_, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#awsJson1_1
+@awsJson1_1
+service Events { version: "1", operations: [CreateBus, DescribeBus, DeleteBus, PutRule, DescribeRule, DeleteRule] }
+operation CreateBus { input := { @required name: String } }
+operation DescribeBus { input := { name: String }, output := { name: String } }
+operation DeleteBus { input := { @required name: String } }
+operation PutRule { input := { @required name: String, busName: String, roleName: String, state: String } }
+operation DescribeRule { input := { @required name: String, busName: String, roleName: String }, output := { name: String, busName: String, state: String } }
+operation DeleteRule { input := { @required name: String, busName: String, roleName: String } }
+`, "Rule")
+	if want := `"primaryIdentifier":["/properties/BusName","/properties/Name"]`; !strings.Contains(strings.ReplaceAll(schema, " ", ""), want) {
+		t.Errorf("there is no %s in\n%s", want, schema)
+	}
+}
+
 func TestOnlyARN(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"^arn:aws:x:.*$": true, "arn:.*": true, "^(arn:aws:x:.*)$": true, "^arn:aws(-[a-z]+)?:x:.*$": true,

@@ -74,11 +74,12 @@ func (d *deriver) addScope() {
 		if m.Required || !named || len(noun) < 3 || !takes(r.Create) || !takes(r.Delete) {
 			continue
 		}
-		for _, other := range d.API.Resources {
-			if other.Name != r.Name && len(other.Identifiers) == 1 && strings.HasSuffix(norm(other.Name), noun) {
-				r.Identifiers = []string{m.Name, r.Identifiers[0]}
-				return
-			}
+		called := slices.ContainsFunc(d.API.Resources, func(other *Resource) bool {
+			return other.Name != r.Name && len(other.Identifiers) == 1 && strings.HasSuffix(norm(other.Name), noun)
+		})
+		if called || slices.ContainsFunc(d.API.Others, func(other Candidate) bool { return other.Name != r.Name && norm(other.Name) == noun }) {
+			r.Identifiers = []string{m.Name, r.Identifiers[0]}
+			return
 		}
 	}
 }
