@@ -612,7 +612,7 @@ func TestDebugJava(t *testing.T) {
 				t.Fatalf("jdb does not print %q:\n%s", text, printed.String())
 			}
 		}
-		shows("VM Started")
+		shows("main[1]") // before, it does not continue
 		_, _ = io.WriteString(in, "stop in acme.Handler.handleRequest\n")
 		shows("Deferring breakpoint")
 		_, _ = io.WriteString(in, "cont\n")

@@ -103,11 +103,11 @@ func PutBack(model, from map[string]any, paths []Path) {
 	for _, at := range Present(from, paths) {
 		var is, was any = model, from
 		for i, token := range at {
-			was = member(was, token)
+			was = Child(was, token)
 			object, isObject := is.(map[string]any)
 			switch {
 			case !isObject:
-				is = member(is, token)
+				is = Child(is, token)
 			case i == len(at)-1:
 				object[token] = clone(was)
 			default:
@@ -120,8 +120,8 @@ func PutBack(model, from map[string]any, paths []Path) {
 	}
 }
 
-// member is what a token names in an object or array, or nil.
-func member(v any, token string) any {
+// Child is what a token names in an object or array, or nil.
+func Child(v any, token string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		return v[token]

@@ -163,18 +163,7 @@ func checkFailed(action invoke.Action, e *invoke.Event) *Violation {
 // valueAt is what a pointer names in a model, nil if nothing.
 func valueAt(model any, at document.Pointer) any {
 	for _, token := range at {
-		switch v := model.(type) {
-		case map[string]any:
-			model = v[token]
-		case []any:
-			i := -1
-			if _, err := fmt.Sscan(token, &i); err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			model = v[i]
-		default:
-			return nil
-		}
+		model = schema.Child(model, token)
 	}
 	return model
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/dlclark/regexp2/v2"
@@ -115,25 +114,13 @@ func (c *comparison) contexts(at document.Pointer) []*jsonata.Input {
 		if _, object := v.(map[string]any); object {
 			nearest = at[:i]
 		}
-		v = child(v, token)
+		v = schema.Child(v, token)
 	}
 	out := []*jsonata.Input{c.input(nearest)}
 	if len(nearest) > 0 {
 		out = append(out, c.input(document.Pointer{}))
 	}
 	return out
-}
-
-func child(v any, token string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return v[token]
-	case []any:
-		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(v) {
-			return v[i]
-		}
-	}
-	return nil
 }
 
 func (c *comparison) input(at document.Pointer) *jsonata.Input {
@@ -143,7 +130,7 @@ func (c *comparison) input(at document.Pointer) *jsonata.Input {
 	}
 	v := c.model
 	for _, token := range at {
-		v = child(v, token)
+		v = schema.Child(v, token)
 	}
 	in, err := jsonata.NewInput(v)
 	if err != nil && c.err == nil {
