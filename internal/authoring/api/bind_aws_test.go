@@ -556,6 +556,31 @@ operation DeleteRule { input := { @required name: String, busName: String, roleN
 	}
 }
 
+// TestWithinUnions: members within a union, too, are create-only and write-only.
+func TestWithinUnions(t *testing.T) {
+	_, schema := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#awsJson1_1
+@awsJson1_1
+service Jobs { version: "1", operations: [CreateJob, GetJob, UpdateJob, DeleteJob] }
+operation CreateJob { input := { @required name: String, source: Source } }
+operation GetJob { input := { @required name: String }, output := { name: String, source: SourceDetail } }
+operation UpdateJob { input := { @required name: String, source: SourceChange } }
+operation DeleteJob { input := { @required name: String } }
+union Source { http: HTTPSource, file: String }
+structure HTTPSource { url: String, port: Integer, password: String }
+union SourceDetail { http: HTTPDetail, file: String }
+structure HTTPDetail { url: String, port: Integer }
+union SourceChange { http: HTTPChange, file: String }
+structure HTTPChange { port: Integer, password: String }
+`, "Job")
+	for _, want := range []string{`"createOnlyProperties":["/properties/Name","/properties/Source/Http/Url"]`, `"writeOnlyProperties":["/properties/Source/Http/Password"]`} {
+		if !strings.Contains(strings.ReplaceAll(schema, " ", ""), want) {
+			t.Errorf("there is no %s in\n%s", want, schema)
+		}
+	}
+}
+
 func TestOnlyARN(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"^arn:aws:x:.*$": true, "arn:.*": true, "^(arn:aws:x:.*)$": true, "^arn:aws(-[a-z]+)?:x:.*$": true,

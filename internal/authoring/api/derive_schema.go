@@ -151,7 +151,7 @@ func (c comparisons) lacking(set, read *Shape, depth int) (paths []string) {
 		for _, path := range c.lacking(set.Item, read.Item, depth+1) {
 			paths = append(paths, "/*"+path)
 		}
-	case set.Kind == Structure && read.Kind == Structure:
+	case (set.Kind == Structure || set.Kind == Union) && set.Kind == read.Kind:
 		for _, m := range set.Members {
 			name := pascal(m.Name)
 			switch other := read.Member(m.Name); {

@@ -380,12 +380,12 @@ func memberOf(members []*api.Member, name string) *api.Member {
 func withOthers(shape *api.Shape, v, old any) any {
 	to, isObject := v.(map[string]any)
 	from, wasObject := old.(map[string]any)
-	if !isObject || !wasObject || shape.Kind != api.Structure {
+	if !isObject || !wasObject || shape.Kind != api.Structure && shape.Kind != api.Union {
 		return v
 	}
 	out := map[string]any{}
 	for name, inner := range from {
-		if shape.Member(name) == nil {
+		if shape.Member(name) == nil && shape.Kind == api.Structure { // of a union, one member is set
 			out[name] = inner
 		}
 	}

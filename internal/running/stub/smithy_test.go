@@ -590,12 +590,12 @@ use aws.protocols#restJson1
 @sigv4(name: "jobs")
 service Jobs { version: "1", operations: [CreateJob, GetJob, UpdateJob, DeleteJob, TagResource, UntagResource] }
 @http(method: "PUT", uri: "/jobs/{name}")
-operation CreateJob { input := { @required @httpLabel name: String, layers: Names, limits: Texts } }
+operation CreateJob { input := { @required @httpLabel name: String, layers: Names, limits: Texts, source: Source } }
 @readonly
 @http(method: "GET", uri: "/jobs/{name}")
-operation GetJob { input := { @required @httpLabel name: String }, output := { name: String, arn: String, config: JobConfig, @default(0) links: Integer, tags: Texts } }
+operation GetJob { input := { @required @httpLabel name: String }, output := { name: String, arn: String, config: JobConfig, @default(0) links: Integer, source: Source, tags: Texts } }
 @http(method: "POST", uri: "/jobs/{name}")
-operation UpdateJob { input := { @required @httpLabel name: String, links: Integer } }
+operation UpdateJob { input := { @required @httpLabel name: String, links: Integer, source: SourceChange } }
 @idempotent
 @http(method: "DELETE", uri: "/jobs/{name}", code: 204)
 operation DeleteJob { input := { @required @httpLabel name: String } }
@@ -603,6 +603,10 @@ operation DeleteJob { input := { @required @httpLabel name: String } }
 operation TagResource { input := { @required jobId: String, @required tags: Texts } }
 @http(method: "POST", uri: "/untag")
 operation UntagResource { input := { @required jobId: String, @required tagKeys: Names } }
+union Source { http: HTTPSource, file: String }
+structure HTTPSource { url: String, port: Integer }
+union SourceChange { http: HTTPChange, file: String }
+structure HTTPChange { port: Integer }
 structure JobConfig { layers: Layers, limits: Limits }
 list Names { member: String }
 list Layers { member: Layer }
@@ -616,5 +620,10 @@ structure Layer { arn: String }
 		{"GET /jobs/a", 200, `"arn":"<>`, ""},
 		{`POST /tag {"jobId": "$1", "tags": {"k": "v"}}`, 200, "", ""},
 		{"GET /jobs/a", 200, `"tags":{"k":"v"}`, ""},
+		{`PUT /jobs/b {"source": {"http": {"url": "u", "port": 1}}}`, 200, "", ""},
+		{`POST /jobs/b {"source": {"http": {"port": 2}}}`, 200, "", ""},
+		{"GET /jobs/b", 200, `"source":{"http":{"port":2,"url":"u"}}`, ""},
+		{`POST /jobs/b {"source": {"file": "f"}}`, 200, "", ""},
+		{"GET /jobs/b", 200, `"source":{"file":"f"}`, ""},
 	})
 }
