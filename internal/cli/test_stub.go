@@ -77,11 +77,8 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding, unremovable: binding.Unremovable()}
+	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding, unremovable: from.derived.Unremovable()}
 	for _, property := range from.derived.Properties {
-		if property.Stays() {
-			opts.service.unremovable = append(opts.service.unremovable, property.Name)
-		}
 		if property.ReadOnly && stub.Absent(property.Name) {
 			opts.service.absent = append(opts.service.absent, property.Name)
 		}

@@ -290,8 +290,7 @@ func (b *binder) send(out *Call, op *Operation, action string) {
 	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
-			replaces := p.Identifier && op == b.Resource.Create
-			if (u.Action == action || replaces && u.Action == "create") && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
+			if u.Action == action && u.Operation == op && (!p.ReadOnly || p.Revision || u.Member.Required) {
 				add(p, u.Member, u.Member.Required || p.Revision)
 			}
 		}
@@ -603,10 +602,10 @@ func (b *binder) object(s *Shape) string {
 // unmarking returns a shape of requests if it has members, at some depth, that the shape of a response marks as read-only; nil
 // otherwise. Such a mark says only that this response has them.
 func unmarking(set, read *Shape) *Shape {
-	seen := map[definitionKey]bool{}
+	seen := map[[2]*Shape]bool{}
 	var unmarks func(set, read *Shape) bool
 	unmarks = func(set, read *Shape) bool {
-		key := definitionKey{shape: read, as: set}
+		key := [2]*Shape{set, read}
 		if set == nil || read == nil || set == read || set.Kind != read.Kind || seen[key] {
 			return false
 		}

@@ -499,6 +499,32 @@ list Keys { member: String }
 	}
 }
 
+// TestPutWithTwoNames: a Put that has the identifier twice sends both, as an update, too.
+func TestPutWithTwoNames(t *testing.T) {
+	binding, _ := boundTo(t, `$version: "2"
+namespace t
+use aws.protocols#restJson1
+@restJson1
+service Rules { version: "1", operations: [PutRule, GetRule, DeleteRule] }
+@idempotent
+@http(method: "PUT", uri: "/rules")
+operation PutRule { input := { @required @httpQuery("id") id: String, @required @httpPayload rule: Rule } }
+@readonly
+@http(method: "GET", uri: "/rules")
+operation GetRule { input := { @required @httpQuery("id") id: String }, output := { @httpPayload rule: Rule } }
+@idempotent
+@http(method: "DELETE", uri: "/rules", code: 204)
+operation DeleteRule { input := { @required @httpQuery("id") id: String } }
+structure Rule { @required id: String, size: Integer }
+`, "Rule")
+	_, update, _ := strings.Cut(binding, `"update":`)
+	for _, want := range []string{`"property":"Id","in":"query"`, `"property":"Id","in":"body","at":["id"]`} {
+		if !strings.Contains(update, want) {
+			t.Errorf("there is no %s in\n%s", want, update)
+		}
+	}
+}
+
 const groupsAndPlans = `$version: "2"
 namespace t
 use aws.protocols#awsJson1_1

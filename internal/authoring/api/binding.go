@@ -63,9 +63,9 @@ type Call struct {
 	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
 }
 
-// Unremovable are the properties that an update sets, and that stay as they are if a template leaves them out: the
+// unremovable are the properties that an update sets, and that stay as they are if a template leaves them out: the
 // operation requires a value, or has none that removes, and only PUT and what creates, too, are known to replace everything.
-func (b *Binding) Unremovable() (names []string) {
+func (b *Binding) unremovable() (names []string) {
 	for _, update := range b.Update {
 		replaces := update.Method == "PUT" || update.Name == b.Create.Name
 		for _, s := range update.Send {

@@ -38,11 +38,11 @@ func TestUnremovable(t *testing.T) {
 		{"openapi", "PUT", []string{"Mode"}}, {"openapi", "PATCH", []string{"Color", "Mode"}}, {"openapi", "POST", []string{"Color", "Mode"}}, {"restJson1", "PUT", []string{"Mode"}}, {"restJson1", "POST", []string{"Color", "Mode"}},
 	} {
 		b := &Binding{Protocol: test.protocol, Create: &Call{Name: "create", Send: []Bound{{Property: "Name", Required: true}}}, Update: []*Call{{Method: test.method, Changes: changes, Send: send}}}
-		if got := b.Unremovable(); !slices.Equal(got, test.want) {
+		if got := b.unremovable(); !slices.Equal(got, test.want) {
 			t.Errorf("%s %s: %v", test.protocol, test.method, got)
 		}
 		b.Update[0].Name = "create"
-		if got := b.Unremovable(); !slices.Equal(got, []string{"Mode"}) {
+		if got := b.unremovable(); !slices.Equal(got, []string{"Mode"}) {
 			t.Errorf("%s %s that creates, too: %v", test.protocol, test.method, got)
 		}
 	}
@@ -62,7 +62,7 @@ func TestStays(t *testing.T) {
 		{"an empty list", &Member{Shape: list, Required: true}, &Member{Shape: list}, false},
 	} {
 		p := &Property{Uses: []Use{{Action: "read", Member: test.read}, {Action: "update", Member: test.update}}}
-		if got := p.Stays(); got != test.want {
+		if got := p.stays(); got != test.want {
 			t.Errorf("%s: %t", test.name, got)
 		}
 	}

@@ -45,8 +45,8 @@ type Property struct {
 	Tags                                      bool
 	ReadOnly, CreateOnly, WriteOnly, Required bool
 	Revision                                  bool // changes with every update, which sends the value that was read
-	Replaced                                  bool // create takes it only to replace a resource that exists
 
+	made     bool // an identifier that the service makes, and create takes only to replace a resource that exists
 	settings *PropertySettings
 }
 
@@ -67,8 +67,19 @@ func (p *Property) in(action string) *Member {
 	return nil
 }
 
-// Stays reports whether all responses have the property and an update has no value that removes it: the service sets one of its own.
-func (p *Property) Stays() bool {
+// Unremovable are the properties that an update sets, and that stay if a template leaves them out.
+func (d *Derived) Unremovable() []string {
+	names := d.binding.unremovable()
+	for _, p := range d.Properties {
+		if p.stays() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// stays reports whether all responses have the property and an update has no value that removes it: the service sets one of its own.
+func (p *Property) stays() bool {
 	read, update := p.in("read"), p.in("update")
 	return read != nil && update != nil && read.Required && !update.Required && update.Default == nil && read.Shape.Kind != List && read.Shape.Kind != Map
 }
@@ -234,8 +245,10 @@ func (d *deriver) collect() {
 // operations for them, because services ignore those of a replacement.
 func (d *deriver) addReplacement(op *Operation) {
 	for _, p := range d.Properties {
-		if m := p.in("create"); m != nil && !(p.Tags && d.tagged()) {
-			p.Uses = append(p.Uses, Use{"update", op, m})
+		for _, u := range p.Uses {
+			if u.Action == "create" && !(p.Tags && d.tagged()) {
+				p.Uses = append(p.Uses, Use{"update", op, u.Member})
+			}
 		}
 	}
 }
@@ -260,7 +273,7 @@ func (d *deriver) onlyReplaces() {
 		if m == nil || m.Required || !made && (p.in("read") == nil || !d.Resource.IsRevision(m)) {
 			continue
 		}
-		p.Replaced = true
+		p.made = made
 		p.Uses = slices.DeleteFunc(p.Uses, func(u Use) bool { return u.Action == "create" })
 	}
 }
@@ -611,7 +624,7 @@ func (d *deriver) decide(p *Property) {
 	case set == nil && read != nil && read.ReadOnly:
 		p.ReadOnly = true
 		d.note(p.Name, "readOnly", "it is marked so")
-	case p.Replaced && p.Identifier:
+	case p.made:
 		p.ReadOnly = true
 		d.note(p.Name, "readOnly", "the service makes it; %s takes it to replace a resource", d.Resource.Create.Name)
 	case set == nil:

@@ -47,7 +47,7 @@ func (d *deriver) identify() {
 	}
 	for _, p := range found {
 		p.Identifier = true
-		others := slices.DeleteFunc(slices.Clone(p.Uses), func(u Use) bool { return u.Action == "update" }) // they only name the resource
+		others := slices.DeleteFunc(slices.Clone(p.Uses), func(u Use) bool { return u.Action == "update" && u.Operation != d.Resource.Create }) // they only name the resource
 		if len(others) > 0 {
 			p.Uses = others
 		}

@@ -46,15 +46,7 @@ func withoutHandlers(t *testing.T, of *schema.Schema, handlers ...string) *schem
 	for _, name := range handlers {
 		delete(document["handlers"].(map[string]any), name)
 	}
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, problems := schema.Load("report.json", data, schema.Config{})
-	if s == nil {
-		t.Fatal(problems.Err())
-	}
-	return s
+	return loaded(t, document)
 }
 
 func TestCorrectTypesPassInStacks(t *testing.T) {

@@ -130,6 +130,11 @@ func (k kind) schema(t testing.TB) *schema.Schema {
 			delete(properties, name)
 		}
 	}
+	return loaded(t, document)
+}
+
+func loaded(t testing.TB, document map[string]any) *schema.Schema {
+	t.Helper()
 	data, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)

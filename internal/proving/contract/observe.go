@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,17 +154,17 @@ var shapeClauses = map[string]string{
 // shape checks the models of an event. Nulls are the matter of another clause. IN_PROGRESS repeats the model of the request:
 // where that breaks the schema, the last event must say so.
 func (w *watch) shape(e *invoke.Event, handler string) {
-	requested := map[string]bool{}
-	if e.Status == invoke.InProgress {
-		for _, v := range w.run.cfg.Schema.Check(withoutNulls(w.req.Model), schema.CheckConfig{Shape: true}) {
-			requested[v.String()] = true
-		}
+	violations := func(model map[string]any) []schema.Violation {
+		return w.run.cfg.Schema.Check(withoutNulls(model), schema.CheckConfig{Shape: true})
 	}
 	check := func(model map[string]any) {
-		for _, v := range w.run.cfg.Schema.Check(withoutNulls(model), schema.CheckConfig{Shape: true}) {
-			if requested[v.String()] {
-				continue
+		found := violations(model)
+		if len(found) > 0 && e.Status == invoke.InProgress {
+			for _, requested := range violations(w.req.Model) {
+				found = slices.DeleteFunc(found, func(v schema.Violation) bool { return v.String() == requested.String() })
 			}
+		}
+		for _, v := range found {
 			id, known := shapeClauses[v.Keyword]
 			if !known {
 				id = "shape.objects"

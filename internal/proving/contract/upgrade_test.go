@@ -38,15 +38,7 @@ func changedSchema(t *testing.T, of *schema.Schema, change func(document map[str
 	if change != nil {
 		change(document)
 	}
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, problems := schema.Load("report.json", data, schema.Config{})
-	if s == nil {
-		t.Fatal(problems.Err())
-	}
-	return s
+	return loaded(t, document)
 }
 
 // tryUpgrade runs the upgrade tests.

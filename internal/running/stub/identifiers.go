@@ -95,11 +95,6 @@ func (s *Stub) identify(c *call, r *resource) (parents []string, own string) {
 	}
 	if s.api.Format == "openapi" {
 		labels := s.labels[c.op]
-		if c.role.action == create {
-			labels = slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
-				return slices.ContainsFunc(r.Around(c.op), func(m *api.Member) bool { return m.Wire == label })
-			})
-		}
 		for i := range r.ids {
 			if i < len(labels) {
 				parents = append(parents, textOf(c.params[api.InPath][labels[i]]))

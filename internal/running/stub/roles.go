@@ -98,6 +98,9 @@ func (s *Stub) assign() error {
 	for _, r := range s.resources {
 		for _, op := range r.Creates {
 			s.roles[op] = role{action: create, resource: r}
+			s.labels[op] = slices.DeleteFunc(slices.Clone(s.labels[op]), func(label string) bool {
+				return slices.ContainsFunc(r.Around(op), func(m *api.Member) bool { return m.Wire == label })
+			})
 		}
 	}
 	for _, op := range s.api.Operations {

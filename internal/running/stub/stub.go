@@ -69,7 +69,7 @@ type Stub struct {
 	protocol  protocol
 	routes    []*route
 	byName    map[string]*api.Operation
-	labels    map[*api.Operation][]string // the parameters of paths in their order
+	labels    map[*api.Operation][]string // the parameters of paths in their order, of creates those that identify a resource
 	bases     []string                    // paths of the servers of the description
 	roles     map[*api.Operation]role
 	resources []*resource
