@@ -120,7 +120,8 @@ func TestCampaignsHaveTests(t *testing.T) {
 	}
 }
 
-// TestTestsAreSummedUp fails in one of two modules: the other one is tested, too, and the last lines name what failed.
+// TestTestsAreSummedUp fails in one of two modules: the other one is tested, too, what passed prints nothing, and the
+// last lines name what failed.
 func TestTestsAreSummedUp(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("skipped: bash is not installed")
@@ -131,14 +132,15 @@ func TestTestsAreSummedUp(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/main\n\ngo 1.26\n", "nested/go.mod": "module example.com/nested\n\ngo 1.26\n",
-		"local/x_test.go":  "package local\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Fatal(\"why\") }\n\nfunc TestGood(*testing.T) {}\n",
+		"local/x_test.go":  "package local\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Run(\"part\", func(t *testing.T) { t.Fatal(\"why\") }) }\n\nfunc TestGood(t *testing.T) { t.Log(\"noise\") }\n",
 		"nested/x_test.go": "package nested\n\nimport \"testing\"\n\nfunc TestAbsent(t *testing.T) { t.Skip(\"skipped: nothing here\") }\n",
 	} {
 		writeText(t, filepath.Join(dir, name), text)
 	}
 	out, err := exec.Command(filepath.Join(dir, ".ci/test"), "nested").CombinedOutput()
 	_, summary, _ := strings.Cut(string(out), "\n== 1 packages passed, 1 failures, ")
-	if err == nil || !strings.HasSuffix(summary, " s\nFAIL example.com/main/local TestBad\n") || !strings.Contains(string(out), "1 skipped: nothing here") {
+	if err == nil || !strings.HasSuffix(summary, " s\nFAIL example.com/main/local TestBad\n") || !strings.Contains(string(out), "1 skipped: nothing here") ||
+		!strings.Contains(string(out), ": why\n--- FAIL: TestBad") || strings.Contains(string(out), "noise") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
