@@ -189,7 +189,7 @@ func (c *app) test(ctx context.Context, opts *testOptions) error {
 	if len(s.Handlers) == 0 {
 		return withHint(fmt.Errorf("%s: the schema declares no handlers, so there is nothing to test", s.File), `declare them with "handlers": {"create": {"permissions": []}, …}`)
 	}
-	stop, err := c.startStub(opts, p)
+	stop, err := c.startStub(opts, p, s)
 	if err != nil {
 		return err
 	}

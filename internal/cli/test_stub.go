@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/formwork-dev/formwork/internal/authoring/api"
 	"github.com/formwork-dev/formwork/internal/authoring/project"
+	"github.com/formwork-dev/formwork/internal/authoring/schema"
 	"github.com/formwork-dev/formwork/internal/proving/contract"
 	"github.com/formwork-dev/formwork/internal/proving/httptape"
+	"github.com/formwork-dev/formwork/internal/proving/sample"
 	"github.com/formwork-dev/formwork/internal/running/stub"
 )
 
@@ -32,11 +35,11 @@ func (o *testStubOptions) stubFlags(flags *pflag.FlagSet) {
 
 // A stubService is a stub that runs for the time of a test.
 type stubService struct {
-	url           *url.URL
-	configuration map[string]any // the type configuration of the handlers
-	binding       *api.Binding
-	unremovable   []string // properties that no update can remove
-	absent        []string // properties that the stub never returns
+	url         *url.URL
+	keys        map[string]any // the values of binding.Auth.Keys
+	binding     *api.Binding
+	unremovable []string // properties that no update can remove
+	absent      []string // properties that the stub never returns
 }
 
 // checkStub checks the combination of options.
@@ -53,7 +56,7 @@ func (opts *testOptions) checkStub() error {
 }
 
 // startStub starts the service that --stub requests. Nothing of it remains after stop.
-func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err error) {
+func (c *app) startStub(opts *testOptions, p *project.Project, s *schema.Schema) (stop func(), err error) {
 	if !opts.stub || opts.arguments.CollectOnly {
 		return func() {}, nil
 	}
@@ -77,7 +80,10 @@ func (c *app) startStub(opts *testOptions, p *project.Project) (stop func(), err
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	opts.service = &stubService{url: at, configuration: stubConfiguration(binding.Auth.Kind, at), binding: binding, unremovable: from.derived.Unremovable()}
+	opts.service = &stubService{url: at, binding: binding, unremovable: from.derived.Unremovable()}
+	if opts.service.keys, err = madeUp(binding.Auth.Keys, s.TypeConfiguration); err != nil {
+		return nil, fmt.Errorf("option --stub: %w", err)
+	}
 	for _, property := range from.derived.Properties {
 		if property.ReadOnly && stub.Absent(property.Name) {
 			opts.service.absent = append(opts.service.absent, property.Name)
@@ -111,30 +117,51 @@ func (opts *testOptions) behindProxy(proxy *httptape.Proxy, config *contract.Con
 		return err
 	}
 	opts.reachStub(at.Host)
-	config.TypeConfiguration = stubConfiguration(opts.service.binding.Auth.Kind, at)
+	config.TypeConfiguration = opts.service.configuration(at)
 	return nil
 }
 
-// stubConfiguration is a type configuration for the stub: it accepts every credential.
-func stubConfiguration(auth string, at *url.URL) map[string]any {
-	const made = "made-up"
-	out := map[string]any{"Endpoint": at.String()}
-	switch auth {
-	case "apiKey":
-		out["ApiKey"] = made
+const anyCredential = "made-up" // the stub accepts every one
+
+// madeUp are values for keys and headers of a type configuration.
+func madeUp(keys []api.BoundKey, configuration *schema.Schema) (map[string]any, error) {
+	out := map[string]any{}
+	for _, key := range keys {
+		out[key.Property] = anyCredential
+		if key.Secret || configuration == nil {
+			continue
+		}
+		node := configuration.Root.Get("properties").Get(key.Property)
+		if len(node.Distinct()) <= 2 { // a type and a description: it can be any text
+			continue
+		}
+		value, err := sample.New(configuration, sample.Config{}).Value(node)
+		if err != nil {
+			return nil, fmt.Errorf("%s of the type configuration: %w", key.Property, err)
+		}
+		out[key.Property] = value
+	}
+	return out, nil
+}
+
+// configuration is the type configuration for handlers that reach the stub at an address.
+func (s *stubService) configuration(at *url.URL) map[string]any {
+	out := maps.Clone(s.keys)
+	out["Endpoint"] = at.String()
+	switch s.binding.Auth.Kind {
 	case "bearer":
-		out["BearerToken"] = made
+		out["BearerToken"] = anyCredential
 	case "basic":
-		out["Basic"] = map[string]any{"Username": made, "Password": made}
+		out["Basic"] = map[string]any{"Username": anyCredential, "Password": anyCredential}
 	case "oauth2":
-		out["OAuth"] = map[string]any{"ClientId": made, "ClientSecret": made, "TokenUrl": at.String() + "/_stub/token"}
+		out["OAuth"] = map[string]any{"ClientId": anyCredential, "ClientSecret": anyCredential, "TokenUrl": at.String() + "/_stub/token"}
 	}
 	return out
 }
 
 // configure completes the configuration of tests that run against the stub.
 func (s *stubService) configure(config *contract.Config) {
-	config.TypeConfiguration, config.Inapplicable = s.configuration, s.inapplicable
+	config.TypeConfiguration, config.Inapplicable = s.configuration(s.url), s.inapplicable
 	config.Unremovable, config.Absent = s.unremovable, s.absent
 }
 

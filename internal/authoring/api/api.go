@@ -164,6 +164,7 @@ type Member struct {
 	Sensitive, Deprecated, Token bool            // Token: makes calls idempotent
 	NotProperty                  bool            // marked as not part of the resource
 	Default, Example             *document.Value // nil without one
+	Fixed                        string          // OpenAPI: the only value of a parameter that is required, "" without one
 	Relation                     string          // the type of the resource that the value identifies
 	Flat, Attribute              bool            // in XML: a list or map without an element around it; an attribute
 }

@@ -75,6 +75,7 @@ func (d *deriver) bind() {
 	b.out.Create, b.out.Read, b.out.Delete = b.call(r.Create, "create"), b.call(r.Read, "read"), b.call(r.Delete, "delete")
 	b.updates()
 	b.list()
+	b.headers()
 	b.checkRequired()
 	b.out.Tags = b.tagCalls()
 	b.out.Wait = b.wait()
@@ -98,71 +99,6 @@ func (b *binder) endpoint() {
 			return
 		}
 	}
-}
-
-// auth selects the scheme of the settings, else the one that read requires, else the first one that clients support. Of
-// OAuth without client credentials, and of OpenID Connect, users of the type set the token.
-func (b *binder) auth() {
-	b.out.Auth = BoundAuth{Kind: "none"}
-	want := b.settings.Auth
-	if want == "" {
-		want = b.wanted()
-	}
-	for _, s := range b.API.Auth {
-		if s.Name != want {
-			continue
-		}
-		kind := clientKind(s)
-		if kind == "" {
-			b.refuse(b.settings.at["settings.auth"], fmt.Sprintf("handlers cannot authenticate by %s", s.Name), "")
-			return
-		}
-		b.out.Auth = BoundAuth{Kind: kind, In: s.In, Name: s.Key, TokenURL: s.URL}
-		if kind == "sigv4" {
-			b.out.Auth.Service = b.API.Prefix
-		}
-		return
-	}
-	if want != "" {
-		b.fail("api/setting", b.settings.at["settings.auth"], fmt.Sprintf("the API has no scheme %q", diag.Cut(want)), "")
-	}
-}
-
-// clientKind is how clients authenticate by a scheme, "" if they cannot.
-func clientKind(s Scheme) string {
-	switch {
-	case s.Kind == "oauth2" && s.URL == "", s.Kind == "openIdConnect":
-		return "bearer"
-	case slices.Contains([]string{"apiKey", "bearer", "basic", "sigv4", "oauth2"}, s.Kind):
-		return s.Kind
-	}
-	return ""
-}
-
-// wanted is the name of the scheme that read requires alone or, without one, of the first that clients support.
-func (b *binder) wanted() string {
-	supported := func(name string) bool {
-		return slices.ContainsFunc(b.API.Auth, func(s Scheme) bool { return s.Name == name && clientKind(s) != "" })
-	}
-	for _, names := range b.Resource.Read.Auth {
-		if len(names) == 1 && supported(names[0]) {
-			return names[0]
-		}
-	}
-	for _, names := range b.Resource.Read.Auth {
-		if len(names) > 1 && supported(names[0]) {
-			b.Lost = append(b.Lost, Decision{"", "authentication", fmt.Sprintf("%s needs %s together: handlers send the first only", b.Resource.Read.Name, strings.Join(names, " and "))})
-			return names[0]
-		}
-	}
-	for _, byToken := range []bool{false, true} { // a token that somebody requested is not a scheme of its own
-		for _, s := range b.API.Auth {
-			if kind := clientKind(s); kind != "" && (kind != s.Kind) == byToken {
-				return s.Name
-			}
-		}
-	}
-	return ""
 }
 
 // call binds one operation.
@@ -190,6 +126,7 @@ func (b *binder) call(op *Operation, action string) *Call {
 	if m := b.token(op); m != nil {
 		out.Token = &Spot{In: m.In.String(), At: b.inRequest(op, m)}
 	}
+	out.Fixed = b.fixed(op, action)
 	if action != "list" {
 		b.send(out, op, action)
 		b.receive(out, op, action)
@@ -437,7 +374,7 @@ func (b *binder) checkRequired() {
 	for _, m := range members {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(b.out.Create.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && s.At[0] == at[0] })
-		if m.needed() && !m.ReadOnly && !sent && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
+		if m.needed() && !b.configured(m) && !m.ReadOnly && !sent && len(at) > 0 && m.Name != b.Envelopes[op.Name+" request"] {
 			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is not a property", op.Name, m.Name), "set its type in the description, or write the handlers by hand")
 		}
 	}
@@ -462,18 +399,12 @@ func (b *binder) checkIdentifiers() {
 	b.checkKnown(b.Resource.Delete, b.out.Delete)
 }
 
-// needed reports whether a request without the member is refused. Clients send headers such as Accept in any case.
-func (m *Member) needed() bool {
-	sent := m.In == InHeader && slices.Contains([]string{"accept", "contenttype", "authorization"}, norm(m.Name))
-	return m.Required && m.Default == nil && !m.Token && !sent
-}
-
 // checkKnown refuses a type if a request requires what handlers do not know from the identifier.
 func (b *binder) checkKnown(op *Operation, call *Call) {
 	for _, m := range op.Members() {
 		at := b.inRequest(op, m)
 		sent := slices.ContainsFunc(call.Send, func(s Bound) bool { return s.In == m.In.String() && len(s.At) > 0 && len(at) > 0 && s.At[0] == at[0] })
-		if m.needed() && !sent && (b.API.Format == "smithy" || m.In != InBody) {
+		if m.needed() && !b.configured(m) && !sent && (b.API.Format == "smithy" || m.In != InBody) {
 			b.refuse(m.At, fmt.Sprintf("%s requires %s, which is no identifier and in no response of %s", op.Name, m.Name, b.Resource.Read.Name), "name other operations in the settings, or write the handlers by hand")
 		}
 	}

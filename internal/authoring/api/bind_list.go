@@ -33,7 +33,7 @@ func (b *binder) listRequest(out *Call, op *Operation) (reason string) {
 		switch {
 		case p != nil && p.Parent:
 			out.Send = append(out.Send, Bound{Property: p.Name, Spot: Spot{In: m.In.String(), At: b.inRequest(op, m)}, Shape: b.ofProperty(p, m, m.In.String()), Required: true})
-		case m.Required && m.Default == nil && !b.pages(op, m):
+		case m.needed() && !b.configured(m) && !b.pages(op, m):
 			return op.Name + " requires " + m.Name
 		}
 	}

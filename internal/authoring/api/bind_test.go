@@ -116,7 +116,7 @@ func TestBinding(t *testing.T) {
 	b := bindingOf(t, "Order", "")
 	for _, test := range []struct{ what, got, want string }{
 		{"endpoint", b.Endpoint, "https://api.example.com/v1"},
-		{"auth", fmt.Sprint(b.Auth), "{apiKey header X-Key  }"},
+		{"auth", fmt.Sprint(b.Auth.Kind, b.Auth.Keys[0].Name, b.Auth.Keys[0].Property), "noneX-KeyApiKey"},
 		{"identifier", fmt.Sprint(b.Identifier), "[Shop Id]"},
 		{"create", line(b.Create), "POST /shops/{shop_id}/orders [Shop=path:shop_id integer as text!, Name=body:order.name string, " +
 			"Note=body:order.note string or null, Labels=body:order.labels map or {}, Size=body:order.size integer or 1, Due=body:order.due timestamp, " +

@@ -34,11 +34,27 @@ type Binding struct {
 // BoundAuth says how requests are authenticated. Credentials are those of the type configuration;
 // for sigv4 those of the call.
 type BoundAuth struct {
-	Kind     string `json:"kind"`               // apiKey, bearer, basic, oauth2, sigv4 or none
-	In       string `json:"in,omitempty"`       // of apiKey: header, query or cookie
-	Name     string `json:"name,omitempty"`     // of apiKey
-	TokenURL string `json:"tokenUrl,omitempty"` // of oauth2
-	Service  string `json:"service,omitempty"`  // of sigv4: the signing name
+	Kind     string     `json:"kind"`               // what the header Authorization has: bearer, basic, oauth2, sigv4 or none
+	TokenURL string     `json:"tokenUrl,omitempty"` // of oauth2
+	Service  string     `json:"service,omitempty"`  // of sigv4: the signing name
+	Keys     []BoundKey `json:"keys,omitempty"`
+}
+
+// A BoundKey is a value of the type configuration that every request has: a key, or a header that the API requires.
+type BoundKey struct {
+	In       string `json:"in"` // header, query or cookie
+	Name     string `json:"name"`
+	Property string `json:"property"` // of the type configuration
+	Secret   bool   `json:"secret,omitempty"`
+
+	doc   string
+	shape *Shape // nil if it can be any text
+}
+
+// Fixed is a value that is the same in every request of a call.
+type Fixed struct {
+	Spot
+	Value string `json:"value"`
 }
 
 // A Call is one operation.
@@ -54,6 +70,7 @@ type Call struct {
 	Result      string   `json:"result,omitempty"` // of awsQuery: the element within the response that paths start from
 	Send        []Bound  `json:"send,omitempty"`
 	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response, of a list from each item, and from headers
+	Fixed       []Fixed  `json:"fixed,omitempty"`
 	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
 	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed

@@ -21,16 +21,12 @@ func (b *Binding) JSON() []byte {
 
 // configuration is the schema of the type configuration: where the service is, and the credentials
 // for it. A copy in the registry contains them, so that users write dynamic references to secrets.
-func (b *Binding) configuration() *document.Value {
+func (b *Binding) configuration(builder *schemaBuilder) *document.Value {
 	described := func(description string) *document.Value {
 		return obj("type", document.NewString("string"), "description", document.NewString(description))
 	}
 	group := func(required []string, members *document.Value) *document.Value {
-		names := document.NewArray()
-		for _, name := range required {
-			names.Items = append(names.Items, document.NewString(name))
-		}
-		return obj("type", document.NewString("object"), "properties", members, "required", names, "additionalProperties", document.NewBool(false))
+		return obj("type", document.NewString("object"), "properties", members, "required", texts(required), "additionalProperties", document.NewBool(false))
 	}
 	where := "The URL of the service."
 	if b.Endpoint != "" {
@@ -38,8 +34,6 @@ func (b *Binding) configuration() *document.Value {
 	}
 	properties := obj("Endpoint", described(where))
 	switch b.Auth.Kind {
-	case "apiKey":
-		properties.Set("ApiKey", described("The key for the service, as a dynamic reference to a secret."))
 	case "bearer":
 		properties.Set("BearerToken", described("The token for the service, as a dynamic reference to a secret."))
 	case "basic":
@@ -52,5 +46,23 @@ func (b *Binding) configuration() *document.Value {
 	case "sigv4":
 		properties.Set("Region", described("The region of the service, if it is not that of the stack."))
 	}
+	for _, key := range b.Auth.Keys {
+		property := described(key.doc)
+		if key.shape != nil {
+			for _, m := range builder.text(key.shape, key.Property).Members {
+				property.Set(m.Key, m.Value)
+			}
+		}
+		properties.Set(key.Property, property)
+	}
 	return obj("properties", properties, "additionalProperties", document.NewBool(false))
+}
+
+// texts is a list of strings.
+func texts(list []string) *document.Value {
+	out := document.NewArray()
+	for _, text := range list {
+		out.Items = append(out.Items, document.NewString(text))
+	}
+	return out
 }

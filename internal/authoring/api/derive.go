@@ -465,6 +465,10 @@ func (d *deriver) addInput(action string, op *Operation) {
 		case action == "update" && m.In == InQuery && d.Resource.Read.Param(InQuery, m.Name) != nil: // it only says which resource is meant
 		case norm(m.Name) == "dryrun":
 			d.ignore(m.Name, "it is an option of the call")
+		case m.Fixed != "" && !m.usual():
+			d.ignore(m.Name, fmt.Sprintf("%s gets %q as its %s %s", op.Name, diag.Cut(m.Fixed), m.In, m.Name))
+		case d.API.Format == "openapi" && m.In == InHeader && m.needed():
+			d.ignore(m.Name, fmt.Sprintf("it is a header of %s: its value is in the type configuration", op.Name))
 		case d.API.Format == "openapi" && !(m.In == InQuery && m.needed()):
 			d.ignore(m.Name, fmt.Sprintf("it is a parameter in the %s of %s", m.In, op.Name))
 		default:

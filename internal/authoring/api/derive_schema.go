@@ -78,7 +78,7 @@ func (d *deriver) buildSchema() {
 	out.Set("tagging", d.tagging())
 	out.Set("handlers", d.handlers())
 	if _, problems := d.Bind(); !problems.HasErrors() {
-		out.Set("typeConfiguration", d.binding.configuration())
+		out.Set("typeConfiguration", d.binding.configuration(b))
 	}
 	out.Set("additionalProperties", &document.Value{Kind: document.Bool})
 	d.schema = out

@@ -281,8 +281,24 @@ func (r *openapiReader) readParams(op *Operation, list *document.Value) {
 		if in == InHeader && (norm(name) == "idempotencykey" || norm(name) == "xidempotencykey") {
 			p.Token, op.Token = true, name
 		}
+		if p.Required && in != InPath {
+			p.Fixed = onlyValue(p)
+		}
 		op.Params = append(op.Params, p)
 	}
+}
+
+// onlyValue is the default of a parameter, else its only value; "" without one.
+func onlyValue(p *Member) string {
+	switch d := p.Default; {
+	case d != nil && d.Kind == document.String:
+		return d.Text
+	case d != nil && (d.Kind == document.Number || d.Kind == document.Bool):
+		return string(d.AppendJSON(nil))
+	case d == nil && len(p.Shape.Enum) == 1:
+		return p.Shape.Enum[0]
+	}
+	return ""
 }
 
 // chooseMedia selects JSON, else a form, else the first media type.

@@ -144,6 +144,8 @@ components:
     key: {type: apiKey, in: header, name: X-Key}
     token: {type: oauth2, flows: {authorizationCode: {authorizationUrl: "https://example.com", tokenUrl: "https://example.com", scopes: {}}}}
     digest: {type: http, scheme: digest}
+    basic: {type: http, scheme: basic}
+    team_id: {type: apiKey, in: query, name: team}
   schemas:
     Job: {type: object, properties: {id: {type: string}, made: {type: string}, state: {type: string}, name: {type: string, readOnly: true}, mask: {type: string}, spec: {type: object, properties: {a: {type: string, readOnly: true}, b: {type: string}}}}}
 `
@@ -156,9 +158,18 @@ func TestCalls(t *testing.T) {
 		want string // in the binding, the schema or the problems
 	}{
 		{"a token that somebody requested", "", "", `"auth": {"kind": "bearer"}`},
-		{"the scheme that is required", "[{token: []}]", "[{digest: []}, {key: []}]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
-		{"without a requirement", "[{token: []}]", "[]", `"auth": {"kind": "apiKey", "in": "header", "name": "X-Key"}`},
-		{"two schemes at once", "[{token: []}]", "[{key: [], token: []}]", "needs key and token together"},
+		{"the scheme that is required", "[{token: []}]", "[{digest: []}, {key: []}]", `"auth": {"kind": "none", "keys": [{"in": "header", "name": "X-Key", "property": "ApiKey", "secret": true}]}`},
+		{"without a requirement", "[{token: []}]", "[]", `"auth": {"kind": "none", "keys": [{"in": "header", "name": "X-Key", "property": "ApiKey", "secret": true}]}`},
+		{"two schemes at once", "[{token: []}]", "[{key: [], token: []}]", `"auth": {"kind": "bearer", "keys": [{"in": "header", "name": "X-Key"`},
+		{"two keys", "[{token: []}]", "[{key: [], team_id: []}]", `"keys": [{"in": "header", "name": "X-Key", "property": "Key", "secret": true}, {"in": "query", "name": "team", "property": "TeamId", "secret": true}]`},
+		{"one scheme is enough", "[{token: []}]", "[{key: [], team_id: []}, {token: []}]", `"auth": {"kind": "bearer"}`},
+		{"what cannot be sent", "[{token: []}]", "[{token: [], digest: []}]", "needs token and digest: handlers send token only"},
+		{"two that send one header", "[{token: []}]", "[{token: [], basic: []}]", "needs token and basic: handlers send token only"},
+		{"a header with one value", "{name: Accept,", "{name: X-Preview, in: header, required: true, schema: {type: string, enum: [jobs]}}, {name: Accept,", `"fixed": [{"in": "header", "at": ["X-Preview"], "value": "jobs"}]`},
+		{"a query with a default", "{name: Accept,", "{name: v, in: query, required: true, schema: {type: integer, default: 2}}, {name: Accept,", `"fixed": [{"in": "query", "at": ["v"], "value": "2"}]`},
+		{"a header that users know", "{name: Accept,", "{name: X-From, in: header, required: true, description: Who asks., schema: {type: string, format: email}}, {name: Accept,", `"XFrom": {"type": "string", "description": "Who asks.", "format": "email"}`},
+		{"sent with every request", "{name: Accept,", "{name: X-From, in: header, required: true, schema: {type: string}}, {name: Accept,", `"keys": [{"in": "header", "name": "X-From", "property": "XFrom"}]`},
+		{"a header that may be sent", "{name: Accept,", "{name: X-From, in: header, schema: {type: string}}, {name: Accept,", `"auth": {"kind": "bearer"}, "identifier"`},
 		{"any media type", "application/json: {schema: {type: object, required: [made]", "\"*/*\": {schema: {type: object, required: [made]", `"path": "/jobs", "accept"`},
 		{"a media type of forms with files", "application/json: {schema: {type: object, required: [made]", "multipart/form-data: {schema: {type: object, required: [made]", "takes multipart/form-data"},
 		{"an accepted media type of their own", "", "", `"accept": "application/vnd.jobs+json"`},

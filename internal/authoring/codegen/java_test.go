@@ -91,7 +91,7 @@ func TestJavaModelsOfPublishedSchemas(t *testing.T) {
 	}
 	write(t, dir, "RoundTrip.java", string(loop))
 	write(t, dir, "files.txt", list.String()+"RoundTrip.java\n")
-	compile := inJava(t, dir, "javac", "-J-Xmx6g", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", "17", "-Xlint:all,-options,-processing,-classfile", "-Werror", "-Xmaxerrs", "40", "-cp", libraries, "-d", "classes", "@files.txt")
+	compile := inJava(t, dir, "javac", "-J-Xmx6g", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", "17", "-encoding", "UTF-8", "-Xlint:all,-options,-processing,-classfile", "-Werror", "-Xmaxerrs", "40", "-cp", libraries, "-d", "classes", "@files.txt")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%.8000s", err, out)
 	}

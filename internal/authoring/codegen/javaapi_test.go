@@ -123,7 +123,7 @@ func TestJavaClient(t *testing.T) {
 		checks[i] += "." + class
 	}
 	write(t, dir, "files.txt", strings.Join(sources, "\n"))
-	compile := inJava(t, dir, "javac", "-J-XX:TieredStopAtLevel=1", "--release", "17", "-Xlint:all,-options,-processing,-classfile", "-Werror", "-cp", libraries, "-d", "classes", "@files.txt")
+	compile := inJava(t, dir, "javac", "-J-XX:TieredStopAtLevel=1", "--release", "17", "-encoding", "UTF-8", "-Xlint:all,-options,-processing,-classfile", "-Werror", "-cp", libraries, "-d", "classes", "@files.txt")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%.8000s", err, out)
 	}

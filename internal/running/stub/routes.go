@@ -193,41 +193,62 @@ func (s *Stub) authenticate(c *call) *fault {
 	if s.config.NoAuth || c.op.Open || len(s.api.Auth) == 0 {
 		return nil
 	}
-	var wanted []string
+	alternatives := c.op.Auth
 	for _, scheme := range s.api.Auth {
-		r := c.request
-		authorization := r.Header.Get("Authorization")
-		method, credentials, _ := strings.Cut(authorization, " ")
-		var has bool
-		var where string
-		switch scheme.Kind {
-		case "apiKey":
-			where = scheme.In + " " + scheme.Key
-			switch scheme.In {
-			case "header":
-				has = r.Header.Get(scheme.Key) != ""
-			case "query":
-				has = r.URL.Query().Get(scheme.Key) != ""
-			case "cookie":
-				cookie, err := r.Cookie(scheme.Key)
-				has = err == nil && cookie.Value != ""
-			}
-		case "basic":
-			_, _, has = r.BasicAuth()
-			where = "Authorization: Basic"
-		case "sigv4", "sigv4a":
-			has = strings.HasPrefix(method, "AWS4-") && strings.Contains(credentials, "Credential=") || r.URL.Query().Has("X-Amz-Signature")
-			where = "a signature of AWS"
-		default: // bearer, oauth2, openIdConnect
-			has = strings.EqualFold(method, "bearer") && strings.TrimSpace(credentials) != ""
-			where = "Authorization: Bearer"
+		if c.op.Auth == nil {
+			alternatives = append(alternatives, []string{scheme.Name})
 		}
-		if has {
+	}
+	var wanted []string
+	for _, names := range alternatives {
+		var missing []string
+		for _, scheme := range s.api.Auth {
+			if where := lacks(c.request, scheme); where != "" && slices.Contains(names, scheme.Name) {
+				missing = append(missing, where)
+			}
+		}
+		if missing == nil {
 			return nil
 		}
-		if !slices.Contains(wanted, where) {
-			wanted = append(wanted, where)
+		if all := strings.Join(missing, " and "); !slices.Contains(wanted, all) {
+			wanted = append(wanted, all)
 		}
 	}
 	return faultf(unauthorized, "the request has no credentials: send %s", strings.Join(wanted, " or "))
+}
+
+// lacks is what a request that is authenticated by a scheme has and this one does not have, "" if it is.
+func lacks(r *http.Request, scheme api.Scheme) string {
+	method, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	has, where := strings.TrimSpace(credentials) != "", ""
+	switch scheme.Kind {
+	case "apiKey":
+		where = scheme.In + " " + scheme.Key
+		switch scheme.In {
+		case "header":
+			has = r.Header.Get(scheme.Key) != ""
+		case "query":
+			has = r.URL.Query().Get(scheme.Key) != ""
+		case "cookie":
+			cookie, err := r.Cookie(scheme.Key)
+			has = err == nil && cookie.Value != ""
+		}
+	case "basic":
+		where = "Authorization: Basic"
+		_, _, has = r.BasicAuth()
+	case "sigv4", "sigv4a":
+		where = "a signature of AWS"
+		has = strings.HasPrefix(method, "AWS4-") && strings.Contains(credentials, "Credential=") || r.URL.Query().Has("X-Amz-Signature")
+	case "mutualTLS": // which the stub does not speak
+		return ""
+	case "bearer", "oauth2", "openIdConnect":
+		where = "Authorization: Bearer"
+		has = has && strings.EqualFold(method, "bearer")
+	default: // another one of HTTP
+		where = "Authorization"
+	}
+	if has {
+		return ""
+	}
+	return where
 }

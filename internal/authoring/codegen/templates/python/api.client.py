@@ -244,6 +244,7 @@ class Client:
                 sent.append((entry, on_wire[prop]))
             elif values.get(prop) is not None:
                 sent.append((entry, wire.encode(values[prop], entry["shape"])))
+        sent += [(fixed, fixed["value"]) for fixed in operation.get("fixed", [])]
         if "token" in operation:
             sent.append((operation["token"], self.token))
         sent += extra
@@ -376,15 +377,16 @@ class Client:
         self, headers: Dict[str, str], query: List[Tuple[str, str]]
     ) -> None:
         auth = API["auth"]
-        if auth["kind"] == "apiKey":
-            key = self._setting("ApiKey")
-            if auth["in"] == "query":
-                query.append((auth["name"], key))
-            elif auth["in"] == "cookie":
-                headers["Cookie"] = f"{auth['name']}={key}"
+        for key in auth.get("keys", []):
+            value = self._setting(key["property"])
+            if key["in"] == "query":
+                query.append((key["name"], value))
+            elif key["in"] == "cookie":
+                others = headers.get("Cookie", "")
+                headers["Cookie"] = f"{others}; {key['name']}={value}".lstrip("; ")
             else:
-                headers[auth["name"]] = key
-        elif auth["kind"] == "bearer":
+                headers[key["name"]] = value
+        if auth["kind"] == "bearer":
             headers["Authorization"] = "Bearer " + self._setting("BearerToken")
         elif auth["kind"] == "basic":
             user = self._setting("Basic", "Username")
@@ -434,7 +436,9 @@ class Client:
 
     def _secrets(self, sent: List[Sent], request: urllib.request.Request) -> List[str]:
         """Returns what messages must not repeat: credentials, and secret values."""
-        paths = "ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"
+        paths = ["BearerToken", "Basic.Password", "OAuth.ClientSecret"]
+        keys = API["auth"].get("keys", [])
+        paths += [key["property"] for key in keys if key.get("secret")]
         secrets = [wire.dig(self._settings, path.split(".")) for path in paths]
         secrets.append(request.get_header("Authorization", "").partition(" ")[2])
         secrets.append(request.get_header("X-amz-security-token"))

@@ -23,6 +23,7 @@ import {
 {{- end}}
     fromJSON,
     joined,
+    Key,
     mergePatch,
     Message,
     only,
@@ -47,10 +48,10 @@ import { elements, fromXML, {{if .API.Query}}queryForm{{else}}toXML{{end}} } fro
 export interface Configuration {
     Endpoint?: string;
     Region?: string;
-    ApiKey?: string;
     BearerToken?: string;
     Basic?: { Username?: string; Password?: string };
     OAuth?: { ClientId?: string; ClientSecret?: string; TokenUrl?: string; Scopes?: string };
+    [property: string]: unknown;
 }
 
 const CALL_SECONDS = 25; // READ and LIST have 30
@@ -229,6 +230,9 @@ export class Client {
     private async send(call: Call, message: Message): Promise<Answer> {
         const { read, list, tags } = this.api;
         const retries = call.method === 'GET' || [read, list, tags?.list?.call].includes(call) ? RETRIES : 0;
+        for (const fixed of call.fixed ?? []) {
+            place(message, fixed, fixed.value);
+        }
         if (call.token) {
             place(message, call.token, this.idempotencyToken);
         }
@@ -361,18 +365,19 @@ export class Client {
     }
 
     private async authenticate(headers: Record<string, string>, query: [string, string][]): Promise<void> {
-        const { kind, in: where, name = '' } = this.api.auth;
-        const { ApiKey, BearerToken, Basic } = this.configuration;
-        if (kind === 'apiKey') {
-            const key = required(ApiKey, 'ApiKey');
-            if (where === 'query') {
-                query.push([name, key]);
-            } else if (where === 'cookie') {
-                headers.cookie = `${name}=${percent(key)}`;
+        const { kind, keys = [] } = this.api.auth;
+        const { BearerToken, Basic } = this.configuration;
+        for (const key of keys) {
+            const value = required(this.setting(key), key.property);
+            if (key.in === 'query') {
+                query.push([key.name, value]);
+            } else if (key.in === 'cookie') {
+                headers.cookie = [headers.cookie, `${key.name}=${percent(value)}`].filter(Boolean).join('; ');
             } else {
-                headers[name.toLowerCase()] = key;
+                headers[key.name.toLowerCase()] = value;
             }
-        } else if (kind === 'bearer') {
+        }
+        if (kind === 'bearer') {
             headers.authorization = `Bearer ${required(BearerToken, 'BearerToken')}`;
         } else if (kind === 'basic') {
             const [user, password] = [
@@ -383,6 +388,10 @@ export class Client {
         } else if (kind === 'oauth2') {
             headers.authorization = `Bearer ${await this.accessToken()}`;
         }
+    }
+
+    private setting(key: Key): string {
+        return String(this.configuration[key.property] ?? '');
     }
 
     /** Returns an access token for the credentials of the client. It is kept until it expires. */
@@ -486,9 +495,10 @@ export class Client {
 
     /** Returns the credentials that a request has. */
     private secrets(headers: Record<string, string>): string[] {
-        const { ApiKey, BearerToken, Basic, OAuth } = this.configuration;
+        const { BearerToken, Basic, OAuth } = this.configuration;
         const authorization = headers.authorization?.replace(/^\S+ /, '');
-        const all = [ApiKey, BearerToken, Basic?.Password, OAuth?.ClientSecret, authorization];
+        const keys = (this.api.auth.keys ?? []).filter(({ secret }) => secret).map((key) => this.setting(key));
+        const all = [...keys, BearerToken, Basic?.Password, OAuth?.ClientSecret, authorization];
         return [...all, headers['x-amz-security-token']].filter((secret): secret is string => Boolean(secret));
     }
 }

@@ -27,7 +27,7 @@ export interface Binding {
     namespace?: string;
 {{- end}}
     endpoint?: string;
-    auth: { kind: string; in?: string; name?: string; tokenUrl?: string; service?: string };
+    auth: { kind: string; tokenUrl?: string; service?: string; keys?: Key[] };
     identifier: string[];
     create: Call;
     read: Call;
@@ -41,6 +41,15 @@ export interface Binding {
     statuses: Record<string, string>;
     /** The members of objects. */
     shapes?: Record<string, { property: string; wire: string; shape: Shape; secret?: boolean }[]>;
+}
+
+/** A value of the type configuration that every request has, in a header, the query or a cookie. */
+export interface Key {
+    in: string;
+    name: string;
+    property: string;
+    /** Messages must not repeat it. */
+    secret?: boolean;
 }
 
 /** One operation. */
@@ -66,6 +75,8 @@ export interface Call {
     send?: Bound[];
     /** What the response has, or each item of a list. */
     receive?: Bound[];
+    /** What is the same in every request. */
+    fixed?: (Spot & { value: string })[];
     /** Where an idempotency token is sent. */
     token?: Spot;
     /** The properties that an update sets, and whether it sends only those that change. */

@@ -38,7 +38,17 @@ record ApiBinding(
         return shapes.getOrDefault(object.name(), List.of());
     }
 
-    record Auth(String kind, String in, String name, String tokenUrl, String service) {}
+    record Auth(String kind, String tokenUrl, String service, List<Key> keys) {
+        Auth {
+            keys = orEmpty(keys);
+        }
+    }
+
+    /** A value of the type configuration that every request has, in a header, the query or a cookie. */
+    record Key(String in, String name, String property, boolean secret) {}
+
+    /** A value that is the same in every request of a call. */
+    record Fixed(String in, List<String> at, String value) {}
 
     /** One operation of the API. */
     record Call(
@@ -51,11 +61,12 @@ record ApiBinding(
         String host,
 {{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
-        Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
+        List<Fixed> fixed, Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 
         Call {
             send = orEmpty(send);
             receive = orEmpty(receive);
+            fixed = orEmpty(fixed);
             changes = orEmpty(changes);
             items = orEmpty(items);
             errors = errors == null ? Map.of() : errors;

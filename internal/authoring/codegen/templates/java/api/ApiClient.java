@@ -318,6 +318,9 @@ final class ApiClient {
                 request.addSecrets(values.get(bound.property()), bound.shape(), bound.secret());
             }
         }
+        for (final ApiBinding.Fixed fixed : call.fixed()) {
+            request.put(new ApiBinding.Spot(fixed.in(), fixed.at()), TextNode.valueOf(fixed.value()));
+        }
         if (call.token() != null) {
             request.put(call.token(), TextNode.valueOf(idempotencyToken));
         }

@@ -168,24 +168,23 @@ final class ApiConnection {
 {{- end}}
 
     private HttpRequest authenticated(final ApiRequest request) {
-        final URI url = {{if .API.Host}}url(request){{else}}URI.create(endpoint + request.target()){{end}};
+        URI target = {{if .API.Host}}url(request){{else}}URI.create(endpoint + request.target()){{end}};
         final Map<String, String> headers = new TreeMap<>(request.headers());
         final byte[] body = request.body();
-        URI target = url;
-        switch (binding.auth().kind()) {
-            case "apiKey" -> {
-                final String key = credential("ApiKey");
-                final String name = binding.auth().name();
-                switch (binding.auth().in()) {
-                    case "query" -> target = URI.create(url + (url.getRawQuery() == null ? "?" : "&") + ApiCodec.escape(name) + "=" + ApiCodec.escape(key));
-                    case "cookie" -> headers.put("Cookie", name + "=" + key);
-                    default -> headers.put(name, key);
-                }
+        for (final ApiBinding.Key key : binding.auth().keys()) {
+            final String value = credential(key.property());
+            switch (key.in()) {
+                case "query" ->
+                    target = URI.create(target + (target.getRawQuery() == null ? "?" : "&") + ApiCodec.escape(key.name()) + "=" + ApiCodec.escape(value));
+                case "cookie" -> headers.merge("Cookie", key.name() + "=" + value, (others, own) -> others + "; " + own);
+                default -> headers.put(key.name(), value);
             }
+        }
+        switch (binding.auth().kind()) {
             case "bearer" -> headers.put("Authorization", "Bearer " + credential("BearerToken"));
             case "basic" -> headers.put("Authorization", basic(credential("Basic", "Username"), credential("Basic", "Password")));
             case "oauth2" -> headers.put("Authorization", "Bearer " + accessToken());
-            case "sigv4" -> headers.putAll(signature(request.call().method(), url, headers, body, Clock.systemUTC()));
+            case "sigv4" -> headers.putAll(signature(request.call().method(), target, headers, body, Clock.systemUTC()));
             default -> { }
         }
         return httpRequest(request.call().method(), target, headers, body);
@@ -328,7 +327,10 @@ final class ApiConnection {
     /** Returns what messages must not repeat: credentials, and values that are secret. */
     private List<String> secrets(final ApiRequest request, final HttpRequest http) {
         final List<String> secrets = new ArrayList<>(request.secrets());
-        for (final String path : new String[] {"ApiKey", "BearerToken", "Basic.Password", "OAuth.ClientSecret"}) {
+        for (final ApiBinding.Key key : binding.auth().keys()) {
+            secrets.add(key.secret() ? configuration.path(key.property()).asText("") : "");
+        }
+        for (final String path : new String[] {"BearerToken", "Basic.Password", "OAuth.ClientSecret"}) {
             secrets.add(ApiCodec.at(configuration, List.of(path.split("\\."))).asText(""));
         }
         secrets.add(http.headers().firstValue("Authorization").orElse("").replaceFirst("^\\S+ ", ""));
