@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 	for _, page := range []string{"cfn.1", "cfn-deploy.1", "cfn-test.1", "cfn-validate.1"} {
 		cmd := exec.CommandContext(t.Context(), mandoc, "--warnings", "-l", filepath.Join(dir, "man", page))
 		var problems bytes.Buffer
-		cmd.Stderr = &problems
+		cmd.Env, cmd.Stderr = append(os.Environ(), "LC_ALL=C.UTF-8"), &problems
 		if out, err := cmd.Output(); err != nil || problems.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") {
 			t.Errorf("man %s: %v\n%s", page, err, &problems)
 		}

@@ -50,13 +50,10 @@ func (b *binder) schemes() []Scheme {
 		}
 	}
 	rank := func(s Scheme) int {
-		switch {
-		case len(required) > 0 && slices.Contains(required[0], s.Name):
+		if len(required) > 0 && slices.Contains(required[0], s.Name) {
 			return 0
-		case clientKind(s) == s.Kind:
-			return 1
 		}
-		return 2 // a token that somebody requested is not a scheme of its own
+		return 1 + b.borrowed([]string{s.Name})
 	}
 	known := slices.DeleteFunc(slices.Clone(b.API.Auth), func(s Scheme) bool { return clientKind(s) == "" || want != "" && !named(s) })
 	slices.SortStableFunc(known, func(x, y Scheme) int { return rank(x) - rank(y) })
@@ -69,7 +66,8 @@ func (b *binder) schemes() []Scheme {
 	return known[:1]
 }
 
-// required are the lists of schemes that calls require, the shortest first, and all that they require together.
+// required are the lists of schemes that calls require, and all that they require together: first those without a token that
+// somebody else requested, of these the shortest.
 func (b *binder) required() (out [][]string) {
 	var all []string
 	for _, step := range b.Resource.Steps() {
@@ -84,8 +82,18 @@ func (b *binder) required() (out [][]string) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(x, y []string) int { return len(x) - len(y) })
+	slices.SortStableFunc(out, func(x, y []string) int { return cmp.Or(b.borrowed(x)-b.borrowed(y), len(x)-len(y)) })
 	return append(out, all)
+}
+
+// borrowed counts the schemes whose tokens somebody else requests.
+func (b *binder) borrowed(names []string) (n int) {
+	for _, s := range b.API.Auth {
+		if kind := clientKind(s); slices.Contains(names, s.Name) && kind != "" && kind != s.Kind {
+			n++
+		}
+	}
+	return n
 }
 
 // refusing is the first call that needs other schemes, or nil.
