@@ -220,7 +220,7 @@ func (s *Stub) authenticate(c *call) *fault {
 // lacks is what a request that is authenticated by a scheme has and this one does not have, "" if it is.
 func lacks(r *http.Request, scheme api.Scheme) string {
 	method, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	has, where := strings.TrimSpace(credentials) != "", ""
+	has, where := strings.TrimSpace(credentials) != "", "Authorization" // of schemes that are not among these
 	switch scheme.Kind {
 	case "apiKey":
 		where = scheme.In + " " + scheme.Key
@@ -244,8 +244,6 @@ func lacks(r *http.Request, scheme api.Scheme) string {
 	case "bearer", "oauth2", "openIdConnect":
 		where = "Authorization: Bearer"
 		has = has && strings.EqualFold(method, "bearer")
-	default: // another one of HTTP
-		where = "Authorization"
 	}
 	if has {
 		return ""
