@@ -36,6 +36,7 @@ func TestJavaCallsAPI(t *testing.T) {
 	for name, from := range map[string][]string{
 		"Book":    {"Book", "--from-openapi", "library.yaml"},
 		"Shelf":   {"Shelf", "--from-openapi", "library.yaml"},
+		"Event":   {"Event", "--from-openapi", "library.yaml"},
 		"Note":    {"Note", "--from-smithy", "restJson1.smithy", "--service", "example#Notes"},
 		"restXml": {"Note", "--from-smithy", "restXml.smithy", "--service", "example#Notes"},
 		"Group":   {"Group", "--from-smithy", "groups.smithy"},
@@ -49,7 +50,11 @@ func TestJavaCallsAPI(t *testing.T) {
 				return out
 			}
 			run("init", append([]string{"-t", "Acme::Library::" + from[0], "java", "--resource"}, from...)...)
-			for _, args := range [][]string{{"--suite", "all"}, {"--in-stack"}} {
+			suites := [][]string{{"--suite", "all"}, {"--in-stack"}}
+			if name == "Event" { // whose read is a list
+				suites = suites[:1]
+			}
+			for _, args := range suites {
 				if out := run("test", append([]string{"--stub", "--time-scale", "1e6"}, args...)...); !strings.Contains(out, " passed, ") && !strings.Contains(out, " passed in ") {
 					t.Errorf("%q:\n%s", args, out)
 				}

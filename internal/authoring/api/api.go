@@ -255,16 +255,22 @@ type Resource struct {
 
 	Create, Read, Delete *Operation
 	Creates              []*Operation // OpenAPI: Create and others that do the same, if they are not on the path above that of an item
-	Among                string       // the member of the response of Read, perhaps also of Create, with several resources; "" if it returns one
+	Among                string       // the member of the response of Read, perhaps also of Create, with several resources, wholeList if it is the response; "" if it returns one
 	Update               []*Operation // in the order of preference; the others change parts
 	List                 *Operation   // may be nil
 	Tags                 []*Operation // that change and list the tags of resources of the service
 }
 
+// wholeList is no name of a member.
+const wholeList = "[]"
+
 // Returned is the shape of the resource in the response of one of its operations, nil without one. If the response has
 // several resources, it is that of one of them, and among is the member that has them.
 func (r *Resource) Returned(op *Operation) (shape *Shape, among *Member) {
 	m := op.Output.Member(r.Among)
+	if r.Among == wholeList && op == r.Read {
+		m = &Member{Shape: op.Output}
+	}
 	if r.Among == "" || m == nil || m.Shape.Kind != List || m.Shape.Item.Kind != Structure {
 		return op.Output, nil
 	}
@@ -335,10 +341,16 @@ func incomplete(r *Resource) string {
 	switch {
 	case lacking != nil:
 		return "it has no operation to " + strings.Join(lacking, " or ")
-	case r.Read.Output == nil || r.Read.Output.Kind != Structure && r.Read.Output.Kind != Union:
+	case !r.readsObject():
 		return r.Read.Name + " does not return an object"
 	case r.Identifiers == nil && r.By == "shapes":
 		return "it has no identifier: there is only one of it"
 	}
 	return ""
+}
+
+// readsObject reports whether what read returns is an object.
+func (r *Resource) readsObject() bool {
+	returned, _ := r.Returned(r.Read)
+	return returned != nil && (returned.Kind == Structure || returned.Kind == Union)
 }

@@ -316,7 +316,13 @@ func (b *binder) receive(out *Call, op *Operation, action string) {
 	}
 	output, among := b.Resource.Returned(op)
 	if among != nil {
-		out.Items = b.within([]string{among.Wire}, among)
+		out.Among, out.Items = true, []string{}
+		if among.Wire != "" {
+			out.Items = b.within([]string{among.Wire}, among)
+		}
+		if b.API.Format == "openapi" {
+			out.Page = b.page(op, out)
+		}
 	}
 	for _, p := range b.Properties {
 		for _, u := range p.Uses {
@@ -390,7 +396,7 @@ func (b *binder) checkIdentifiers() {
 			b.refuse(b.Resource.Create.At, fmt.Sprintf("%s does not return %s, which identifies the resource", b.Resource.Create.Name, name), "")
 		}
 		for _, call := range []*Call{b.out.Read, b.out.Delete} {
-			if !has(call.Send) && !b.named(name).Parent {
+			if !has(call.Send) && !(call.Among && has(call.Receive)) && !b.named(name).Parent {
 				b.refuse(b.Resource.At, fmt.Sprintf("%s does not take %s, which identifies the resource", call.Name, name), "")
 			}
 		}

@@ -190,6 +190,9 @@ func (d *deriver) applyOperations() {
 		}
 		d.note("", action, "the settings name %s", strings.Join(names, ", "))
 	}
+	if d.API.Format == "openapi" {
+		d.API.findAmong(d.Resource)
+	}
 }
 
 // tagged reports whether tags are changed by operations of their own.
@@ -207,7 +210,10 @@ func (d *deriver) collect() {
 			d.addInput("update", op)
 		}
 	}
-	returned, _ := r.Returned(r.Read)
+	returned, among := r.Returned(r.Read)
+	if among != nil && d.API.Format == "openapi" {
+		d.note("", "read", "%s is the only operation that returns one: handlers look for the identifier in the list", r.Read.Name)
+	}
 	read := d.members(returned, r.Read, "read", " response")
 	d.beside(read)
 	for _, m := range read {
@@ -288,6 +294,9 @@ func revisionName(m *Member) string {
 
 // addETag adds the header ETag of a read if an update or delete takes it as If-Match.
 func (d *deriver) addETag() {
+	if _, among := d.Resource.Returned(d.Resource.Read); among != nil { // the header is that of a list
+		return
+	}
 	i := slices.IndexFunc(d.Resource.Read.OutHeaders, func(m *Member) bool { return norm(m.Name) == "etag" })
 	if i < 0 {
 		return

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -42,6 +43,7 @@ func (r *openapiReader) findResources() {
 		if found.Create == nil && found.Read != nil && found.Delete != nil {
 			r.createElsewhere(found, used)
 		}
+		r.api.findAmong(found)
 		if reason := incomplete(found); reason != "" {
 			if len(found.Steps()) > 0 {
 				r.api.Others = append(r.api.Others, Candidate{Name: found.Name, ID: found.ID, Steps: found.Steps(), Reason: reason})
@@ -114,6 +116,60 @@ func (r *openapiReader) createElsewhere(res *Resource, used map[string]bool) {
 	for _, op := range res.Creates {
 		used[pathKey(op.Path)] = true
 	}
+}
+
+// findAmong finds the resource where a response has several: in the list, which is its read if nothing else is and the items have
+// the identifier and at least half of what create takes, or in what create returns.
+func (a *API) findAmong(res *Resource) {
+	res.Among = ""
+	if res.Create == nil || res.Delete == nil {
+		return
+	}
+	id := res.Identifiers[len(res.Identifiers)-1]
+	names := append(a.candidates(res.Name, id, true), id)
+	read := cmp.Or(res.Read, res.List)
+	switch {
+	case read == nil || read.Output == nil:
+	case !isParam(path.Base(read.Path)):
+		for _, m := range slices.Concat([]*Member{{Name: wholeList, Shape: read.Output}}, read.Output.Members) {
+			if m.Shape.listsWith(names) && m.Shape.Item.hasHalf(res.Create.Body) {
+				res.Read, res.Among = read, m.Name
+				return
+			}
+		}
+	case res.Create.Output != nil && !slices.ContainsFunc(res.Create.Output.orInside(), func(s *Shape) bool { return s.hasOne(names) }):
+		for _, m := range res.Create.Output.Members {
+			if same := read.Output.Member(m.Name); m.Shape.listsWith(names) && (same == nil || same.Shape.Kind != List) {
+				res.Among = m.Name
+				return
+			}
+		}
+	}
+}
+
+// listsWith reports whether a shape is a list of structures that have a member with one of the names.
+func (s *Shape) listsWith(names []string) bool {
+	return s.Kind == List && s.Item != nil && s.Item.Kind == Structure && s.Item.hasOne(names)
+}
+
+// hasOne reports whether a structure has a member with one of the names.
+func (s *Shape) hasOne(names []string) bool {
+	return slices.ContainsFunc(s.Members, func(m *Member) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return norm(name) == norm(m.Name) })
+	})
+}
+
+// hasHalf reports whether a structure has at least half of the members of another one, or of what is in that as an envelope.
+func (s *Shape) hasHalf(of *Shape) bool {
+	return of == nil || slices.ContainsFunc(of.orInside(), func(of *Shape) bool {
+		common := 0
+		for _, m := range of.Members {
+			if s.hasOne([]string{m.Name}) {
+				common++
+			}
+		}
+		return common > 0 && 2*common >= len(of.Members)
+	})
 }
 
 // sameThing reports whether two responses have the same structure, in an envelope or not.

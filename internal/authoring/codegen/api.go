@@ -40,7 +40,7 @@ type boundCall struct {
 	Name          string
 	Host          string
 	Send, Receive []boundEntry
-	Items         []string
+	Among         bool
 	Changes       []string
 }
 
@@ -57,7 +57,7 @@ func (c *boundCall) sends(property string) bool {
 type frameAPI struct {
 	Service                    string
 	XML, Query                 bool   // responses are XML; requests are forms of awsQuery
-	Among                      bool   // read returns several resources
+	Among                      bool   // read or create returns several resources
 	ETag                       bool   // read returns a property in a header
 	DeleteLive                 bool   // delete sends values that were read
 	Host                       bool   // operations have hosts of their own
@@ -133,7 +133,7 @@ func (b *boundAPI) frame(s *schema.Schema, in quoting) *frameAPI {
 	f := &frameAPI{
 		Service: words(b.API), Create: words(b.Create.Name), Read: words(b.Read.Name), Delete: words(b.Delete.Name),
 		Find: b.Find.By, Unique: strings.Join(b.Find.Properties, ", "), HasUpdate: s.Handler("update") != nil, Delay: 2,
-		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery", Among: len(b.Read.Items) > 0,
+		XML: b.Protocol == "awsQuery" || b.Protocol == "restXml", Query: b.Protocol == "awsQuery", Among: b.Read.Among || b.Create.Among,
 		ETag:       slices.ContainsFunc(b.Read.Receive, func(e boundEntry) bool { return e.In == "header" }),
 		DeleteLive: slices.ContainsFunc(b.Delete.Send, func(e boundEntry) bool { return e.Live }),
 		Host:       slices.ContainsFunc(b.calls(), func(c boundCall) bool { return c.Host != "" }),

@@ -30,7 +30,8 @@ func TestAPIClient(t *testing.T) {
 func TestAPIClientMore(t *testing.T) {
 	files, err := Generate(Input{Schema: parse(t, thingSchema), Language: "go", ImportPath: "example.com/project", Binding: binding(t, func(b map[string]any) {
 		read, list := inside(b, "read"), inside(b, "list")
-		read["items"], read["path"] = []string{"things"}, "/things"
+		read["items"], read["among"], read["path"] = []string{"things"}, true, "/things"
+		read["page"] = map[string]any{"style": "token", "in": "query", "at": []string{"after"}, "next": []string{"next"}}
 		read["send"] = []any{map[string]any{"property": "Id", "in": "body", "at": []string{"ids"},
 			"shape": map[string]any{"kind": "list", "item": map[string]any{"kind": "integer", "text": true}}}}
 		read["receive"] = []any{

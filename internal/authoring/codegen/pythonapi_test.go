@@ -33,7 +33,7 @@ const (
 // moreBinding has what few APIs have: a read of several resources, a property in a header, hosts of operations, and an
 // update that sets what create does not.
 var moreBinding = strings.NewReplacer(
-	`"path": "/towers"}`, `"path": "/towers", "host": "data.", "items": ["towers"],
+	`"path": "/towers"}`, `"path": "/towers", "host": "data.", "items": ["towers"], "among": true,
 		"send": [{"property": "Name", "in": "body", "at": ["name"], "shape": {"kind": "string"}}],
 		"receive": [{"property": "Id", "in": "body", "at": ["id"], "shape": {"kind": "integer", "text": true}}]},
 	"update": [{"name": "PUT /towers", "method": "PUT", "path": "/towers", "changes": ["Height"], "send": [
@@ -41,7 +41,7 @@ var moreBinding = strings.NewReplacer(
 		{"property": "Height", "in": "body", "at": ["height"], "shape": {"kind": "integer"}}]}]`,
 	`"name": "GET /towers/{id}", "method": "GET", "path": "/towers/{id}",
 		"send": [{"property": "Id", "in": "path", "at": ["id"], "shape": {"kind": "integer", "text": true}, "required": true}]`,
-	`"name": "POST /towers/read", "method": "POST", "path": "/towers/read", "items": ["towers"],
+	`"name": "POST /towers/read", "method": "POST", "path": "/towers/read", "items": ["towers"], "among": true, "page": {"style": "token", "in": "body", "at": ["after"], "next": ["next"]},
 		"send": [{"property": "Id", "in": "body", "at": ["ids"], "shape": {"kind": "list", "item": {"kind": "string"}}, "required": true}]`,
 	`"method": "DELETE", "path": "/towers/{id}"`, `"method": "DELETE", "path": "/towers"`,
 	`"property": "State", "in": "body", "at": ["state"]`, `"property": "State", "in": "header", "at": ["ETag"]`,

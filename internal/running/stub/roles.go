@@ -86,7 +86,7 @@ func (s *Stub) assign() error {
 		for _, r := range s.resources {
 			for _, step := range r.Steps() {
 				does := action(step.Action)
-				if does == read && r.Among != "" {
+				if _, among := r.Returned(step.Operation); does == read && among != nil {
 					does = list
 				}
 				if _, taken := s.roles[step.Operation]; step.Action == pass && !taken {

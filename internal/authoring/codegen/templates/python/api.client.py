@@ -108,11 +108,11 @@ class Client:
 
     def call(self, operation: Operation, values: Values) -> Values:
         """Calls an operation with properties and returns those of its response."""
-        body, headers = self._send(operation, values)
 {{- if .API.Among}}
-        if operation.get("items"):
-            return _selected(operation, body, values)
+        if operation.get("among"):
+            return self._selected(operation, values)
 {{- end}}
+        body, headers = self._send(operation, values)
         return _receive(operation, body, headers)
 
     def read(self, values: Values) -> Values:
@@ -134,11 +134,29 @@ class Client:
                 live[tags["property"]] = wire.write_tags(found, tags["form"])
         return properties(model(live))
 
+{{- if .API.Among}}
+
+    def _selected(self, operation: Operation, values: Values) -> Values:
+        """Returns the properties of the resource that is meant, among several."""
+        named = {name: values[name] for name in API["identifier"] if values.get(name)}
+        token = None
+        while True:
+            items, token = self.page(values, token, operation)
+            for found in items:
+                if all(found.get(name) == value for name, value in named.items()):
+                    return found
+            if token is None:
+                raise exceptions.NotFound(API["typeName"], identifier_of(values))
+{{- end}}
+
     def page(
-        self, values: Values, token: Optional[str] = None
+        self,
+        values: Values,
+        token: Optional[str] = None,
+        operation: Optional[Operation] = None,
     ) -> Tuple[List[Values], Optional[str]]:
         """Returns the resources on a page of the list, and the next token."""
-        operation = API["list"]
+        operation = operation or API["list"]
         paging = operation.get("page")
         extra: List[Sent] = []
         if paging:
@@ -494,18 +512,6 @@ def _items(operation: Operation, body: Any) -> List[Any]:
     """Returns the items in a body."""
     items = wire.dig(body, operation.get("items", []))
     return {{if .API.XML}}wire_xml.elements(items){{else}}items if isinstance(items, list) else []{{end}}
-{{- if .API.Among}}
-
-
-def _selected(operation: Operation, body: Any, values: Values) -> Values:
-    """Returns the properties of the resource that is meant, among several."""
-    named = {name: values[name] for name in API["identifier"] if values.get(name)}
-    for item in _items(operation, body):
-        found = _receive(operation, item, {})
-        if all(found.get(name, value) == value for name, value in named.items()):
-            return found
-    raise exceptions.NotFound(API["typeName"], identifier_of(values))
-{{- end}}
 
 
 def _receive(operation: Operation, body: Any, headers: Mapping[str, str]) -> Values:

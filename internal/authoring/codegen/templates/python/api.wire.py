@@ -60,7 +60,7 @@ def _resolved(path: str, label: str, value: str) -> bool:
 
 def possible(operation: Operation, values: Values) -> bool:
     """Reports whether something can have these identifiers."""
-    for entry in operation["send"]:
+    for entry in operation.get("send", []):
         text = text_of(values.get(entry["property"]))
         if entry["shape"].get("text") and isinstance(number(text), str):
             return False

@@ -88,19 +88,17 @@ export class Client {
 
     /** Calls an operation with values of properties, and returns those that its response has. */
     async call(call: Call, values: Values): Promise<Values> {
-        const { body{{if .API.ETag}}, headers{{end}} } = await this.send(call, encode(this.api, call.send, values));
 {{- if .API.Among}}
-        if (call.items) {
-            const same = (a: any, b: any): boolean => a === undefined || b === undefined || equal(a, b);
-            const found = this.itemsOf(call, body).find((item) =>
-                this.api.identifier.every((name) => same(item[name], values[name]))
-            );
-            if (!found) {
-                throw new ApiError('NotFound', `${call.name}: the response does not have the resource`);
+        if (call.among) {
+            for await (const item of this.list(call, values)) {
+                if (this.api.identifier.every((name) => values[name] === undefined || equal(item[name], values[name]))) {
+                    return item;
+                }
             }
-            return found;
+            throw new ApiError('NotFound', `${call.name}: the response does not have the resource`);
         }
 {{- end}}
+        const { body{{if .API.ETag}}, headers{{end}} } = await this.send(call, encode(this.api, call.send, values));
         return decode(this.api, call.receive, body{{if .API.ETag}}, headers{{end}});
     }
 

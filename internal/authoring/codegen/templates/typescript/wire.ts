@@ -82,8 +82,12 @@ export interface Call {
     /** The properties that an update sets, and whether it sends only those that change. */
     changes?: string[];
     partial?: boolean;
-    /** Where the body has the items of a list{{if .API.Among}}, or several resources{{end}}. */
+    /** Where the body has the items of a list. */
     items?: string[];
+{{- if .API.Among}}
+    /** Whether the response has several resources. */
+    among?: boolean;
+{{- end}}
     page?: Page;
     /** Error codes by the name of the error or by HTTP status. */
     errors?: Record<string, string>;

@@ -60,6 +60,9 @@ record ApiBinding(
 {{- if .API.Host}}
         String host,
 {{- end}}
+{{- if .API.Among}}
+        boolean among,
+{{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
         List<Fixed> fixed, Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 

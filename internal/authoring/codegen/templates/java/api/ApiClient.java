@@ -50,8 +50,7 @@ final class ApiClient {
     ResourceModel create(final ResourceModel desired) {
         final ApiBinding.Call call = BINDING.create();
         final ObjectNode created = tree(desired);
-        final ApiRequest request = request(call, created);
-        created.setAll({{if .API.Among}}selected(call, connection.send(request, false), created){{else}}ApiCodec.receive(call, connection.send(request, false)){{end}});
+        created.setAll({{if .API.Among}}received(call, created){{else}}ApiCodec.receive(call, connection.send(request(call, created), false)){{end}});
         for (final String name : BINDING.identifier()) {
             if (created.path(name).asText("").isEmpty()) {
                 throw new ApiException(HandlerErrorCode.GeneralServiceException, call.name() + " returned no " + name);
@@ -66,30 +65,33 @@ final class ApiClient {
         if (BINDING.identifier().stream().anyMatch(name -> id.path(name).asText("").isEmpty())) {
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model));
         }
-        final ApiConnection.Answer found;
         try {
-            found = connection.send(request(BINDING.read(), id), true);
+            return model(id.setAll({{if .API.Among}}received(BINDING.read(), id){{else}}ApiCodec.receive(BINDING.read(), connection.send(request(BINDING.read(), id), true)){{end}}));
         } catch (ApiException e) {
             if (e.getErrorCode() != HandlerErrorCode.NotFound) {
                 throw e;
             }
             throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model), e);
         }
-        return model(id.setAll({{if .API.Among}}selected(BINDING.read(), found, id){{else}}ApiCodec.receive(BINDING.read(), found){{end}}));
     }
 {{- if .API.Among}}
 
     /** Returns the properties of the resource that was created or is to be read, which may be one of several. */
-    private static ObjectNode selected(final ApiBinding.Call call, final ApiConnection.Answer answer, final ObjectNode values) {
-        if (call.items().isEmpty()) {
-            return ApiCodec.receive(call, answer);
+    private ObjectNode received(final ApiBinding.Call call, final ObjectNode values) {
+        if (!call.among()) {
+            return ApiCodec.receive(call, connection.send(request(call, values), call != BINDING.create()));
         }
-        for (final JsonNode item : ApiCodec.items(answer.body(), call.items())) {
-            final ObjectNode found = ApiCodec.receive(call, ApiConnection.Answer.of(item));
-            if (BINDING.identifier().stream().allMatch(name -> !values.has(name) || !found.has(name) || values.get(name).asText().equals(found.get(name).asText()))) {
-                return found;
+        String nextToken = null;
+        do {
+            final Listed page = page(call, values, nextToken);
+            for (final ResourceModel found : page.models()) {
+                final ObjectNode properties = tree(found);
+                if (BINDING.identifier().stream().allMatch(name -> !values.has(name) || values.get(name).asText().equals(properties.path(name).asText()))) {
+                    return properties;
+                }
             }
-        }
+            nextToken = page.nextToken();
+        } while (nextToken != null);
         throw new CfnNotFoundException(ResourceModel.TYPE_NAME, identifier(model(values)));
     }
 {{- end}}
@@ -141,11 +143,15 @@ final class ApiClient {
         }
     }
 
-    /** Lists a page of resources. Identifiers of parents, which the items lack, are those of the model. */
+    /** Lists a page of resources. */
     Listed list(final ResourceModel model, final String nextToken) {
-        final ApiBinding.Call call = BINDING.list();
+        return page(BINDING.list(), tree(model), nextToken);
+    }
+
+    /** Returns a page of the resources in a response. Identifiers of parents, which they lack, are those of the values. */
+    private Listed page(final ApiBinding.Call call, final ObjectNode values, final String nextToken) {
         final ApiBinding.Page page = call.page();
-        final ApiRequest request = request(call, tree(model));
+        final ApiRequest request = request(call, values);
         if (page != null) {
             final boolean counted = page.style().equals("number") || page.style().equals("offset");
             if (nextToken != null) {
@@ -157,10 +163,10 @@ final class ApiClient {
                 request.put(page.size(), IntNode.valueOf(page.count()));
             }
         }
-        final JsonNode body = connection.send(request, true).body();
+        final JsonNode body = connection.send(request, call != BINDING.create()).body();
         final List<ResourceModel> models = new ArrayList<>();
         for (final JsonNode item : ApiCodec.items(body, call.items())) {
-            models.add(model(tree(identifiers(model)).setAll(ApiCodec.receive(call, ApiConnection.Answer.of(item)))));
+            models.add(model(values.deepCopy().retain(BINDING.identifier()).setAll(ApiCodec.receive(call, ApiConnection.Answer.of(item)))));
         }
         final String next = page == null ? "" : next(page, body, models, nextToken);
         return new Listed(models, next.isEmpty() || next.equals(nextToken) ? null : next);
