@@ -75,7 +75,7 @@ type Call struct {
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets
 	Partial     bool     `json:"partial,omitempty"` // of an update: it sends only what changed
 	Items       []string `json:"items,omitempty"`   // of a list, and of calls that return several: the path of the items in the body; empty if the body is the list; in XML the last name is the element of each
-	Among       bool     `json:"among,omitempty"` // of a read or create: the response has several resources
+	Among       bool     `json:"among,omitempty"`   // of a read or create: the response has several resources
 	Page        *Page    `json:"page,omitempty"`
 
 	Errors map[string]string `json:"errors,omitempty"` // handler error codes by the names of errors, or by HTTP status
