@@ -135,17 +135,40 @@ func (d *deriver) identifier(i int, id string) *Property {
 }
 
 func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
+	by := d.Resource.Read.Name
+	if _, among := d.Resource.Returned(d.Resource.Read); among != nil {
+		by = d.Resource.Delete.Name
+	}
 	if d.exact(id) == p {
-		d.note(p.Name, "identifier", "%s needs it", d.Resource.Read.Name)
+		d.note(p.Name, "identifier", "%s needs it", by)
 	} else {
-		d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", d.Resource.Read.Name, id, p.Uses[0].Member.Name)
+		d.note(p.Name, "identifier", "%s needs %s, and the resource has it as %s", by, id, p.Uses[0].Member.Name)
 	}
 	if !slices.Contains(d.Properties, p) {
 		d.Properties = append(d.Properties, p)
 	}
 	p.Parent = !last
 	d.addParam(p, id)
+	if last {
+		d.joinListed(p, id)
+	}
 	return p
+}
+
+// joinListed makes one property of an identifier that only requests name and what a list, which is the read, has it as: the
+// users of a group, which PUT /groups/{group}/users/{userId} adds, are listed with their id.
+func (d *deriver) joinListed(p *Property, id string) {
+	if _, among := d.Resource.Returned(d.Resource.Read); among == nil || d.API.Format != "openapi" || p.in("read") != nil {
+		return
+	}
+	for _, name := range d.API.Candidates(d.Resource, id, true) {
+		if other := d.exact(name); other != nil && other != p && simple(other) && other.in("read") != nil && other.in("create") == nil {
+			p.Uses = append(p.Uses, other.Uses...)
+			d.Properties = slices.DeleteFunc(d.Properties, func(each *Property) bool { return each == other })
+			d.note(p.Name, "read", "%s has it as %s", d.Resource.Read.Name, other.Uses[0].Member.Name)
+			return
+		}
+	}
 }
 
 // ofCreate is a property that only the request or the response of create has, or nil.

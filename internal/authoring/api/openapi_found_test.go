@@ -206,3 +206,76 @@ func TestCalls(t *testing.T) {
 		}
 	}
 }
+
+// lists has resources that only their lists return: the users of a group, notes in an envelope, and parts that lists tell too little of.
+const lists = `openapi: 3.0.3
+info: {title: Lists, version: "1"}
+security: [{}]
+paths:
+  /groups/{group}/users:
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {type: array, items: {$ref: "#/components/schemas/User"}}}}}}}
+  /groups/{group}/users/{userId}:
+    put: {responses: {"204": {description: d}}}
+    delete: {responses: {"204": {description: d}}}
+  /notes:
+    get:
+      parameters: [{name: page, in: query, schema: {type: integer}}]
+      responses: {"200": {$ref: "#/components/responses/Notes"}}
+    post: {requestBody: {$ref: "#/components/requestBodies/Note"}, responses: {"201": {$ref: "#/components/responses/Notes"}}}
+  /notes/{note_id}:
+    delete: {responses: {"204": {description: d}}}
+  /parts:
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {type: array, items: {type: object, properties: {id: {type: string}}}}}}}}}
+    post: {requestBody: {$ref: "#/components/requestBodies/Note"}, responses: {"201": {description: d}}}
+  /parts/{id}:
+    delete: {responses: {"204": {description: d}}}
+  /tasks:
+    post: {requestBody: {$ref: "#/components/requestBodies/Note"}, responses: {"201": {$ref: "#/components/responses/Notes"}}}
+  /tasks/{id}:
+    get: {responses: {"200": {description: d, content: {application/json: {schema: {$ref: "#/components/schemas/Note"}}}}}}
+    delete: {responses: {"204": {description: d}}}
+components:
+  requestBodies:
+    Note: {content: {application/json: {schema: {type: object, required: [text], properties: {text: {type: string}, color: {type: string}, x: {type: string}}}}}}
+  responses:
+    Notes: {description: d, content: {application/json: {schema: {type: object, properties: {notes: {type: array, items: {$ref: "#/components/schemas/Note"}}, total: {type: integer}}}}}}
+  schemas:
+    User: {type: object, properties: {id: {type: string}, name: {type: string}}}
+    Note: {type: object, properties: {id: {type: string}, text: {type: string}, color: {type: string}}}
+`
+
+func TestListed(t *testing.T) {
+	a, problems := FromOpenAPI("lists.yaml", []byte(lists))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if a.Resource("Part") != nil || a.Others[0].Reason != "it has no operation to read" {
+		t.Error("parts", a.Others)
+	}
+	for name, want := range map[string]string{
+		"User": "GET /groups/{group}/users [Group=path:group string!] -> [UserId=body:id string, Name=body:name string] among [] once; create false []; list true",
+		"Note": "GET /notes [] -> [Id=body:id string, Text=body:text string, Color=body:color string] among [notes] by number; create true [notes]; list true",
+		"Task": "GET /tasks/{id} [Id=path:id string!] -> [Id=body:id string, Text=body:text string, Color=body:color string]; create true [notes]; list false",
+	} {
+		s, _ := ParseSettings("api.yaml", nil)
+		d, problems := Derive(a, a.Resource(name), "Acme::Lists::"+name, s)
+		if problems.HasErrors() {
+			t.Fatal(problems)
+		}
+		b, problems := d.Bind()
+		if b == nil {
+			t.Fatal(name, problems)
+		}
+		got := line(b.Read)
+		if b.Read.Among {
+			style := "once"
+			if b.Read.Page != nil {
+				style = "by " + b.Read.Page.Style
+			}
+			got += fmt.Sprint(" among ", b.Read.Items, " ", style)
+		}
+		if got += fmt.Sprint("; create ", b.Create.Among, " ", b.Create.Items, "; list ", b.List != nil); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+}
