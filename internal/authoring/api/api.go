@@ -261,7 +261,7 @@ type Resource struct {
 	Tags                 []*Operation // that change and list the tags of resources of the service
 }
 
-// wholeList is no name of a member.
+// wholeList is [Resource.Among] if the response is the list: no member has that name.
 const wholeList = "[]"
 
 // Returned is the shape of the resource in the response of one of its operations, nil without one. If the response has

@@ -130,7 +130,7 @@ func (a *API) findAmong(res *Resource) {
 	read := cmp.Or(res.Read, res.List)
 	switch {
 	case read == nil || read.Output == nil:
-	case !isParam(path.Base(read.Path)):
+	case !ofItem(read.Path):
 		for _, m := range slices.Concat([]*Member{{Name: wholeList, Shape: read.Output}}, read.Output.Members) {
 			if m.Shape.listsWith(names) && m.Shape.Item.hasHalf(res.Create.Body) {
 				res.Read, res.Among = read, m.Name
@@ -145,6 +145,12 @@ func (a *API) findAmong(res *Resource) {
 			}
 		}
 	}
+}
+
+// ofItem reports whether a path is that of one item.
+func ofItem(path string) bool {
+	segments := segmentsOf(path)
+	return len(segments) > 0 && isParam(segments[len(segments)-1])
 }
 
 // listsWith reports whether a shape is a list of structures that have a member with one of the names.
