@@ -242,9 +242,19 @@ func (d *deriver) collect() {
 		for _, m := range members {
 			if p := d.find(m.Name); p != nil {
 				p.Uses = append(p.Uses, Use{"created", r.Create, m})
+			} else if m.Shape.Kind == String && credential(m) {
+				d.Lost = append(d.Lost, Decision{pascal(m.Name), "left out", fmt.Sprintf("only %s returns it: handlers do not keep it", r.Create.Name)})
 			}
 		}
 	}
+}
+
+// credential reports whether a member is a secret that a service makes, by its mark or its name.
+func credential(m *Member) bool {
+	name := norm(m.Name)
+	return secret(m) || name == "token" || name == "key" || slices.ContainsFunc([]string{"secret", "password", "secretkey", "privatekey", "apikey", "accesstoken", "authtoken"}, func(ending string) bool {
+		return strings.HasSuffix(name, ending)
+	})
 }
 
 // addReplacement makes an update of the operation that creates: it replaces a resource that exists. Tags are left to the

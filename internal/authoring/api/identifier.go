@@ -136,7 +136,7 @@ func (d *deriver) identifier(i int, id string) *Property {
 
 func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
 	by := d.Resource.Read.Name
-	if _, among := d.Resource.Returned(d.Resource.Read); among != nil {
+	if _, among := d.Resource.Returned(d.Resource.Read); among != nil && d.API.Format == "openapi" {
 		by = d.Resource.Delete.Name
 	}
 	if d.exact(id) == p {

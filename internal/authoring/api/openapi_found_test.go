@@ -185,6 +185,9 @@ func TestCalls(t *testing.T) {
 		{"a bound that was rounded", "", "", `"Limit": {"type": "integer", "maximum": 9}`},
 		{"an object that only responses describe", "{type: object, properties: {a: {type: string}, b: {type: string}}}}}}}}\n      responses", "{type: object}}}}}}\n      responses", `"writeOnlyProperties": ["/properties/Limit", "/properties/Spec"]`},
 		{"a secret that updates take", "spec: {type: object, properties: {a: {type: string}}}}}}}}\n      responses", "spec: {type: object, properties: {a: {type: string}, b: {type: string, writeOnly: true}}}}}}}}\n      responses", `"createOnlyProperties": ["/properties/Name", "/properties/Mask", "/properties/Limit"]`},
+		{"a secret that only create returns", `content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
+  /jobs/{id}`, `content: {application/json: {schema: {allOf: [{$ref: "#/components/schemas/Job"}, {type: object, properties: {hook_secret: {type: string}, remark: {type: string}}}]}}}}}
+  /jobs/{id}`, "[{HookSecret left out only POST /jobs returns it: handlers do not keep it} {Mask"},
 		{"a default of updates", "", "", `"State": {"type": "string"}`},
 	} {
 		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))
