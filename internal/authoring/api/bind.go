@@ -127,6 +127,9 @@ func (b *binder) call(op *Operation, action string) *Call {
 		out.Token = &Spot{In: m.In.String(), At: b.inRequest(op, m)}
 	}
 	out.Fixed = b.fixed(op, action)
+	if around := op.Body.Member(b.Envelopes[op.Name+" request"]); around != nil && around.Required && !b.xml() {
+		out.Envelope = around.Wire
+	}
 	if action != "list" {
 		b.send(out, op, action)
 		b.receive(out, op, action)
@@ -269,7 +272,8 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	}
 	if b.API.Format == "openapi" {
 		if m.In != InPath {
-			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || len(labelOwners(op.Path)) >= len(b.Resource.Identifiers) {
+			named := len(labelOwners(op.Path)) >= len(b.Resource.Identifiers) // in the path
+			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || named && !(m.Required && b.exact(m.Name) == nil) {
 				return nil
 			}
 			if p := b.exact(m.Name); p != nil && p.Identifier { // the item is named in the body

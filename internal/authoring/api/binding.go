@@ -69,7 +69,8 @@ type Call struct {
 	Root        string   `json:"root,omitempty"`   // of restXml: the element that is the body of the request
 	Result      string   `json:"result,omitempty"` // of awsQuery: the element within the response that paths start from
 	Send        []Bound  `json:"send,omitempty"`
-	Receive     []Bound  `json:"receive,omitempty"` // from the body of the response, of a list from each item, and from headers
+	Receive     []Bound  `json:"receive,omitempty"`  // from the body of the response, of a list from each item, and from headers
+	Envelope    string   `json:"envelope,omitempty"` // a member of the body that is sent even if nothing is in it
 	Fixed       []Fixed  `json:"fixed,omitempty"`
 	Token       *Spot    `json:"token,omitempty"`   // where the idempotency token is sent
 	Changes     []string `json:"changes,omitempty"` // of an update: the properties that it sets

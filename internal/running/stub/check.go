@@ -48,7 +48,7 @@ func (s *Stub) check(c *call) *fault {
 // identifies reports whether a text is the identifier or the ARN of a resource.
 func (s *Stub) identifies(text string) bool {
 	for _, i := range s.state.Items {
-		arn, _ := i.get(i.Resource, "arn")
+		arn, _ := i.get(variants(i.Resource, "arn"))
 		if text != "" && slices.Contains([]string{i.Key[len(i.Key)-1], i.ARN, textOf(arn)}, text) {
 			return true
 		}

@@ -76,8 +76,8 @@ func (s *Stub) known(r *resource, m *api.Member, i *item) (any, bool) {
 	if r.isRevision(m.Name) {
 		return s.revisionOf(r, i), true
 	}
-	v, ok := i.get(r.Name, m.Name)
-	if !ok && i.ARN != "" && slices.Contains(variants(r.Name, m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
+	v, ok := i.get(r.variants(m.Name))
+	if !ok && i.ARN != "" && slices.Contains(r.variants(m.Name), "arn") && s.makers.fits(m.Shape, i.ARN) {
 		return i.ARN, true
 	}
 	if !ok {
@@ -108,7 +108,7 @@ func (s *Stub) ofParent(r *resource, m *api.Member, i *item) (any, bool) {
 		if parent == nil {
 			continue
 		}
-		if v, ok := parent.get(p.Name, about); ok {
+		if v, ok := parent.get(p.variants(about)); ok {
 			return v, true
 		}
 		if about == "arn" && parent.ARN != "" {
@@ -118,9 +118,13 @@ func (s *Stub) ofParent(r *resource, m *api.Member, i *item) (any, bool) {
 	return nil, false
 }
 
-// suits reports whether a value has the kind of a shape.
+// suits reports whether a value has the kind of a shape and is one of its values, if it lists them.
 func suits(shape *api.Shape, v any) bool {
-	switch v.(type) {
+	switch v := v.(type) {
+	case string:
+		if shape.Kind == api.String && len(shape.Enum) > 0 {
+			return slices.Contains(shape.Enum, v)
+		}
 	case nil:
 		return true
 	case map[string]any:
@@ -202,7 +206,7 @@ func (s *Stub) project(shape *api.Shape, v any, w wish, depth int) any {
 }
 
 func (s *Stub) wish(r *resource, i *item, name string) wish {
-	short := variants(r.Name, name)
+	short := r.variants(name)
 	return wish{name: name, noun: r.Name, arn: s.prefix(), path: strings.Join(i.Key, "/"), nested: r.nested(i.Key), seed: fmt.Sprintf("%d/%s/%d/%s", s.config.Seed, r.Name, i.Serial, short[min(1, len(short)-1)])}
 }
 
@@ -261,7 +265,7 @@ func (s *Stub) settle(r *resource, i *item) {
 				return
 			}
 			if v, ok := s.made(r, m, i); ok {
-				i.made(i.set(r.Name, m.Name, v))
+				i.made(i.set(r.variants(m.Name), v))
 			}
 		})
 	}

@@ -20,7 +20,8 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	}
 	others, last := r.ids[:len(r.ids)-1], r.ids[len(r.ids)-1]
 	members = slices.DeleteFunc(members, func(m *api.Member) bool {
-		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer || slices.Contains(others, m.Name)
+		ofParent := slices.Contains(others, m.Name) && !(s.api.Format == "openapi" && slices.Contains(generic, plain(m.Name))) // {id} of the path is not the id in a response
+		return m.Shape.Kind != api.String && m.Shape.Kind != api.Integer || ofParent
 	})
 	for _, m := range members {
 		if plain(m.Name) == plain(last) {
@@ -46,7 +47,7 @@ func (s *Stub) ownIdentifier(r *resource) *api.Member {
 	}
 	for _, name := range names {
 		for _, m := range members {
-			if slices.Contains(variants(r.Name, m.Name), name) && !(chosen && name == "arn") {
+			if slices.Contains(r.variants(m.Name), name) && !(chosen && name == "arn") {
 				return m
 			}
 		}
@@ -81,7 +82,7 @@ func (s *Stub) findLimits(r *resource) {
 	}
 	for _, output := range s.responses(r) {
 		s.eachMember(r, output, 0, func(m *api.Member) {
-			if m.Shape.Kind == api.String && slices.Contains(variants(r.Name, m.Name), "arn") {
+			if m.Shape.Kind == api.String && slices.Contains(r.variants(m.Name), "arn") {
 				r.arnIn = append(r.arnIn, m.Shape)
 			}
 		})
@@ -171,7 +172,7 @@ func (s *Stub) newID(r *resource, parents []string, example *reply) string {
 			continue
 		}
 		also := r.ownIn
-		if slices.Contains(variants(r.Name, r.own.Name), "arn") {
+		if slices.Contains(r.variants(r.own.Name), "arn") {
 			also = slices.Concat(also, r.arnIn)
 		}
 		id = s.makers.text(r.own.Shape, wish{name: r.own.Name, noun: r.Name, also: also, arn: s.prefix(), seed: fmt.Sprintf("%d/%s/%d/%d", s.config.Seed, r.Name, s.state.Serial, try)})
@@ -210,7 +211,7 @@ func (s *Stub) prefix() string {
 func (s *Stub) setIdentifiers(r *resource, i *item) {
 	for n, name := range r.ids {
 		if n < len(r.ids)-1 {
-			i.made(i.set(r.Name, name, i.Key[n]))
+			i.made(i.set(r.variants(name), i.Key[n]))
 		}
 	}
 	own := i.Key[len(i.Key)-1]
@@ -219,7 +220,7 @@ func (s *Stub) setIdentifiers(r *resource, i *item) {
 		if r.own.Shape.Kind == api.Integer {
 			v = json.Number(own)
 		}
-		i.made(i.set(r.Name, r.own.Name, v))
+		i.made(i.set(r.variants(r.own.Name), v))
 	}
 	if s.prefix() != "" && i.ARN == "" {
 		i.ARN = own

@@ -22,7 +22,7 @@ func (s *Stub) lifecycleOf(r *resource) *lifecycle {
 		if m.Shape.Kind != api.String || r.settable[plain(m.Name)] {
 			return
 		}
-		for _, variant := range variants(r.Name, m.Name) {
+		for _, variant := range r.variants(m.Name) {
 			if slices.Contains(names, variant) && (found == nil || len(m.Shape.Enum) > len(found.Shape.Enum)) {
 				found = m
 			}

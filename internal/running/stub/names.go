@@ -3,6 +3,8 @@ package stub
 import (
 	"slices"
 	"strings"
+
+	"github.com/formwork-dev/formwork/internal/authoring/api"
 )
 
 // plain is a name without case and separators: "FriendlyName" and "friendly_name" are equal.
@@ -26,6 +28,27 @@ func variants(noun, name string) []string {
 		out = append(out, short)
 	}
 	return append(out, noun+name)
+}
+
+// variants are the names that a member of the resource may have elsewhere, without those of members that are beside it: the
+// type of a post is not its post_type.
+func (r *resource) variants(name string) []string {
+	return slices.DeleteFunc(variants(r.Name, name), func(variant string) bool { return r.apart[[2]string{plain(name), variant}] })
+}
+
+// tellApart notes members of one structure.
+func (r *resource) tellApart(members []*api.Member) {
+	names := map[string]bool{}
+	for _, m := range members {
+		names[plain(m.Name)] = true
+	}
+	for name := range names {
+		for _, variant := range variants(r.Name, name) {
+			if variant != name && names[variant] {
+				r.apart[[2]string{name, variant}], r.apart[[2]string{variant, name}] = true, true
+			}
+		}
+	}
 }
 
 // alike reports whether two names are of the same member of a resource.

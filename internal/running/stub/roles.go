@@ -35,8 +35,9 @@ type role struct {
 type resource struct {
 	*api.Resource
 
-	ids      []string  // the identifiers of what it is in, then its own
-	parent   *resource // nil if it is in nothing that the description has
+	ids      []string           // the identifiers of what it is in, then its own
+	parent   *resource          // nil if it is in nothing that the description has
+	apart    map[[2]string]bool // plain names of two members of one structure, which are not variants of each other
 	settable map[string]bool
 	inner    map[string]bool   // plain names of settable members that are structures
 	secret   map[string]bool   // plain names of members that no response has
@@ -220,28 +221,34 @@ func (s *Stub) guessBound(op *api.Operation) role {
 
 // study finds what requests set, what responses never have, the states and the identifier.
 func (s *Stub) study(r *resource) {
-	r.settable, r.inner, r.secret = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	r.settable, r.inner, r.secret, r.apart = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
 	for op, role := range s.roles {
 		if role.resource != r || role.action != create && role.action != update {
 			continue
 		}
+		r.tellApart(s.settableOf(r, op))
 		for _, m := range s.settableOf(r, op) {
 			if m.ReadOnly || m.Token || m.NotProperty && !m.Required {
 				continue
 			}
 			r.settable[plain(m.Name)] = true
-			r.inner[plain(m.Name)] = r.inner[plain(m.Name)] || m.Shape.Kind == api.Structure || m.Shape.Kind == api.Union
+			if s.api.Format == "smithy" || !strings.HasPrefix(shapeOf(op.Path), shapeOf(r.ID)+"/") { // not of something below it
+				r.inner[plain(m.Name)] = r.inner[plain(m.Name)] || m.Shape.Kind == api.Structure || m.Shape.Kind == api.Union
+			}
 			if m.WriteOnly || m.Shape.Format == "password" {
 				r.secret[plain(m.Name)] = true
 			}
 		}
 	}
 	for _, output := range s.responses(r) {
+		var members []*api.Member
 		s.eachMember(r, output, 0, func(m *api.Member) {
+			members = append(members, m)
 			if m.WriteOnly || m.Shape.Format == "password" {
 				r.secret[plain(m.Name)] = true
 			}
 		})
+		r.tellApart(members)
 	}
 	r.own = s.ownIdentifier(r)
 	s.findRevision(r)
@@ -291,7 +298,7 @@ func (s *Stub) findPlaces(r *resource) {
 	for _, op := range append([]*api.Operation{r.Create}, r.Update...) {
 		for _, m := range s.settableOf(r, op) {
 			for _, outer := range inside {
-				known := slices.ContainsFunc(variants(r.Name, m.Name), func(name string) bool { return top[name] })
+				known := slices.ContainsFunc(r.variants(m.Name), func(name string) bool { return top[name] })
 				if outer.Shape.Member(m.Name) == nil || known || op == r.Create && r.settable[plain(outer.Name)] || r.places[plain(m.Name)] != "" {
 					continue
 				}

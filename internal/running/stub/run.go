@@ -156,7 +156,7 @@ func (s *Stub) create(c *call) (*reply, *fault) {
 		written = nil
 	}
 	if written != nil {
-		s.eachValue(r, c.op.Output, written.output, func(name string, v any) { i.set(r.Name, name, v) })
+		s.eachValue(r, c.op.Output, written.output, func(name string, v any) { i.set(r.variants(name), v) })
 	}
 	s.settle(r, i)
 	s.begin(r, i, create)
@@ -210,21 +210,25 @@ func (s *Stub) setProp(r *resource, i *item, name string, v any) {
 		inside[name] = v
 		return
 	}
-	i.set(r.Name, name, v)
+	i.set(r.variants(name), v)
 }
 
-// setDefaults adds the defaults of the members of a request that it did not have.
+// setDefaults adds the defaults of the members of a request that it did not have, and those that create has for them.
 func (s *Stub) setDefaults(c *call, r *resource, i *item) {
+	created := s.settableOf(r, r.Create)
 	for _, m := range s.settableOf(r, c.op) {
+		if other := memberOf(created, m.Name); m.Default == nil && other != nil && other.Shape.Kind == m.Shape.Kind {
+			m = other
+		}
 		if m.Default == nil || m.Token || r.secret[plain(m.Name)] {
 			continue
 		}
-		if _, set := i.get(r.Name, m.Name); set {
+		if _, set := i.get(r.variants(m.Name)); set {
 			continue
 		}
 		d := newDecoder(s.api.Format == "smithy", "epoch-seconds")
 		if v := d.json(m.Shape, m.Default, ""); len(*d.problems) == 0 && v != nil {
-			i.set(r.Name, m.Name, v)
+			i.set(r.variants(m.Name), v)
 		}
 	}
 }
@@ -258,7 +262,7 @@ func (s *Stub) onItem(c *call) (*reply, *fault) {
 	if c.role.by != "" {
 		own = textOf(c.params[api.InPath][c.role.by])
 		for _, candidate := range s.sorted(r) {
-			if v, ok := candidate.get(r.Name, c.role.by); ok && textOf(v) == own && own != "" && slices.Equal(candidate.Key[:len(candidate.Key)-1], parents[:min(len(parents), len(candidate.Key)-1)]) {
+			if v, ok := candidate.get(r.variants(c.role.by)); ok && textOf(v) == own && own != "" && slices.Equal(candidate.Key[:len(candidate.Key)-1], parents[:min(len(parents), len(candidate.Key)-1)]) {
 				i = candidate
 			}
 		}
@@ -327,12 +331,12 @@ func (s *Stub) change(c *call, i *item) {
 	}
 	for name, v := range given {
 		if v == nil {
-			for _, variant := range variants(r.Name, name) {
+			for _, variant := range r.variants(name) {
 				delete(i.Props, variant)
 			}
 			continue
 		}
-		old, set := i.get(r.Name, name)
+		old, set := i.get(r.variants(name))
 		switch m := memberOf(s.settableOf(r, c.op), name); {
 		case set && c.merge:
 			v = merged(old, v)
@@ -359,7 +363,7 @@ func (s *Stub) leaveOut(c *call, i *item, given map[string]any) {
 		if inside, isObject := i.Props[r.places[plain(m.Name)]].(map[string]any); isObject {
 			delete(inside, m.Name)
 		}
-		for _, name := range variants(r.Name, m.Name) {
+		for _, name := range r.variants(m.Name) {
 			if !slices.Contains(i.Made, name) {
 				delete(i.Props, name)
 			}
@@ -439,21 +443,21 @@ func (s *Stub) patchItem(c *call, i *item) *fault {
 			return faultf(invalid, "operation %d of the JSON Patch is not supported by the stub: add, replace, remove and test of one member are", n)
 		}
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
-		old, has := after.get(r.Name, name)
+		old, has := after.get(r.variants(name))
 		switch {
 		case op != "add" && !has:
 			return faultf(invalid, "the JSON Patch changes %s, which is not set", cut(name))
 		case op == "test" && fmt.Sprint(old) != fmt.Sprint(change["value"]):
 			return faultf(conflict, "the JSON Patch expects another value of %s", cut(name))
 		case op == "remove":
-			for _, variant := range variants(r.Name, name) {
+			for _, variant := range r.variants(name) {
 				delete(props, variant)
 			}
 		case op != "test":
 			if !r.settable[plain(name)] {
 				return faultf(invalid, "%s: unknown member", cut(name))
 			}
-			after.set(r.Name, name, change["value"])
+			after.set(r.variants(name), change["value"])
 		}
 	}
 	i.Props = props

@@ -62,8 +62,8 @@ func idOf(r *resource, key []string) string {
 func (i *item) id() string { return i.Resource + "\x00" + strings.Join(i.Key, "\x00") }
 
 // get is a member of an item by one of the names that it may have.
-func (i *item) get(noun, name string) (any, bool) {
-	for _, variant := range variants(noun, name) {
+func (i *item) get(names []string) (any, bool) {
+	for _, variant := range names {
 		if v, ok := i.Props[variant]; ok {
 			return v, true
 		}
@@ -71,16 +71,16 @@ func (i *item) get(noun, name string) (any, bool) {
 	return nil, false
 }
 
-// set stores a member, under the name that it already has.
-func (i *item) set(noun, name string, v any) string {
-	for _, variant := range variants(noun, name) {
+// set stores a member, under the one of its names that it already has, else under the first.
+func (i *item) set(names []string, v any) string {
+	for _, variant := range names {
 		if _, ok := i.Props[variant]; ok {
 			i.Props[variant] = v
 			return variant
 		}
 	}
-	i.Props[plain(name)] = v
-	return plain(name)
+	i.Props[names[0]] = v
+	return names[0]
 }
 
 // made notes that a member is not for callers to change.

@@ -78,7 +78,7 @@ func (s *Stub) tagging(c *call) (*reply, *fault) {
 		if v, ok := c.get(m.Name); ok && (named(m) || other && m.Required && m.Shape.Kind == api.String) {
 			for _, r := range s.resources {
 				for _, candidate := range s.sorted(r) {
-					if arn, _ := candidate.get(r.Name, "arn"); textOf(v) == candidate.ARN || textOf(v) == textOf(arn) {
+					if arn, _ := candidate.get(r.variants("arn")); textOf(v) == candidate.ARN || textOf(v) == textOf(arn) {
 						i = candidate
 					}
 				}

@@ -300,7 +300,11 @@ class Client:
 {{- if .API.Host}}
         host = operation.get("host", "")
 {{- end}}
+{{- if .API.XML}}
         body = None
+{{- else}}
+        body = {operation["envelope"]: {}} if "envelope" in operation else None
+{{- end}}
         for place, value in sent:
             where, at = place["in"], place["at"]
             if where == "body":

@@ -228,6 +228,11 @@ export class Client {
     private async send(call: Call, message: Message): Promise<Answer> {
         const { read, list, tags } = this.api;
         const retries = call.method === 'GET' || [read, list, tags?.list?.call].includes(call) ? RETRIES : 0;
+{{- if not .API.XML}}
+        if (call.envelope && !message.body?.[call.envelope]) {
+            place(message, { in: 'body', at: [call.envelope] }, {});
+        }
+{{- end}}
         for (const fixed of call.fixed ?? []) {
             place(message, fixed, fixed.value);
         }

@@ -75,6 +75,10 @@ export interface Call {
     send?: Bound[];
     /** What the response has, or each item of a list. */
     receive?: Bound[];
+{{- if not .API.XML}}
+    /** A member of the body that is sent even if nothing is in it. */
+    envelope?: string;
+{{- end}}
     /** What is the same in every request. */
     fixed?: (Spot & { value: string })[];
     /** Where an idempotency token is sent. */

@@ -64,7 +64,8 @@ record ApiBinding(
         boolean among,
 {{- end}}
         String name, String method, String path, String target, String contentType, String accept, List<Bound> send, List<Bound> receive,
-        List<Fixed> fixed, Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
+{{if not .API.XML}}        String envelope,
+{{end}}        List<Fixed> fixed, Spot token, List<String> changes, boolean partial, List<String> items, Page page, Map<String, HandlerErrorCode> errors) {
 
         Call {
             send = orEmpty(send);

@@ -45,6 +45,11 @@ final class ApiRequest {
             body = ApiCodec.JSON.createObjectNode();
         }
 {{- end}}
+{{- if not .API.XML}}
+        if (call.envelope() != null) {
+            body = ApiCodec.put(body, List.of(call.envelope()), ApiCodec.JSON.createObjectNode());
+        }
+{{- end}}
     }
 
     ApiBinding.Call call() {
