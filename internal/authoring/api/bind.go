@@ -273,11 +273,14 @@ func (b *binder) identified(op *Operation, m *Member, action string) *Property {
 	if b.API.Format == "openapi" {
 		if m.In != InPath {
 			named := len(labelOwners(op.Path)) >= len(b.Resource.Identifiers) // in the path
-			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || named && !(m.Required && b.exact(m.Name) == nil) {
+			if m.In != InBody || action != "update" || op.Body.Member(m.Name) != m || named && !m.Required {
 				return nil
 			}
-			if p := b.exact(m.Name); p != nil && p.Identifier { // the item is named in the body
+			switch p := b.exact(m.Name); {
+			case p != nil && p.Identifier: // the item is named in the body
 				return p
+			case p != nil && named:
+				return nil
 			}
 			return b.params[norm(m.Name)]
 		}

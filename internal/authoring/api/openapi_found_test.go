@@ -188,6 +188,7 @@ func TestCalls(t *testing.T) {
 		{"a secret that only create returns", `content: {application/json: {schema: {$ref: "#/components/schemas/Job"}}}}}
   /jobs/{id}`, `content: {application/json: {schema: {allOf: [{$ref: "#/components/schemas/Job"}, {type: object, properties: {hook_secret: {type: string}, remark: {type: string}}}]}}}}}
   /jobs/{id}`, "[{HookSecret left out only POST /jobs returns it: handlers do not keep it} {Mask"},
+		{"an identifier that an update has in its body, too", "patch:\n      requestBody: {content: {application/json: {schema: {type: object, properties: {", "patch:\n      requestBody: {content: {application/json: {schema: {type: object, required: [id], properties: {id: {type: string}, ", `"in": "path", "at": ["id"], "shape": {"kind": "string"}, "required": true}, {"property": "Id", "in": "body", "at": ["id"]`},
 		{"a default of updates", "", "", `"State": {"type": "string"}`},
 	} {
 		a, problems := FromOpenAPI("jobs.yaml", []byte(strings.Replace(jobs, test.from, test.to, 1)))

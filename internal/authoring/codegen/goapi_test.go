@@ -54,7 +54,7 @@ func TestAPIClientMore(t *testing.T) {
 		}
 		write(t, dir, "cmd/resource/"+name, string(text))
 	}
-	gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestHosts|TestAmong|TestHeader", "./cmd/resource")
+	gocmd(t, dir, nil, "test", "-trimpath", "-run", "TestHosts|TestAmong|TestEnvelope|TestHeader", "./cmd/resource")
 }
 
 // TestAPIClientXML runs the tests of the client of a service with XML: with restXml it is S3.

@@ -50,3 +50,48 @@ func TestPlaces(t *testing.T) {
 		{"DELETE /groups/g/roles/r", 204, "", ""},
 	})
 }
+
+// board has names that are easily taken for each other, an envelope whose name a part has, too, and calls with several credentials.
+const board = `openapi: 3.0.3
+info: {title: Board, version: "1"}
+security: [{key: [], team: []}, {token: []}]
+paths:
+  /boards:
+    post: {requestBody: {content: {application/json: {schema: {type: object, properties: {title: {type: string}}}}}}, responses: {"201": {$ref: "#/components/responses/Board"}}}
+  /boards/{id}:
+    get: {responses: {"200": {$ref: "#/components/responses/Board"}}}
+    delete: {responses: {"204": {description: d}}}
+  /boards/{id}/posts:
+    post: {requestBody: {$ref: "#/components/requestBodies/Post"}, responses: {"201": {$ref: "#/components/responses/Post"}}}
+  /boards/{id}/posts/{board_post}:
+    get: {responses: {"200": {$ref: "#/components/responses/Post"}}}
+    put: {requestBody: {$ref: "#/components/requestBodies/Change"}, responses: {"200": {$ref: "#/components/responses/Post"}}}
+    delete: {responses: {"204": {description: d}}}
+  /boards/{id}/posts/{board_post}/end:
+    put: {requestBody: {content: {application/json: {schema: {type: object, properties: {post: {type: object, properties: {id: {type: string}}}, note: {type: string}}}}}}, responses: {"200": {description: d}}}
+components:
+  securitySchemes:
+    key: {type: apiKey, in: header, name: X-Key}
+    team: {type: apiKey, in: query, name: team}
+    token: {type: http, scheme: bearer}
+  requestBodies:
+    Post: {content: {application/json: {schema: {type: object, required: [post], properties: {post: {type: object, properties: {type: {type: string, enum: [news]}, post_type: {type: string, enum: [a, b]}, name: {type: string}, pin: {type: boolean, default: true}, item: {type: object, properties: {kind: {type: string, enum: [x]}}}}}}}}}}
+    Change: {content: {application/json: {schema: {type: object, required: [post], properties: {post: {type: object, properties: {name: {type: string}, pin: {type: boolean}}}}}}}}
+  responses:
+    Board: {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}, title: {type: string}}}}}}
+    Post: {description: d, content: {application/json: {schema: {type: object, properties: {post: {type: object, properties: {id: {type: string}, type: {type: string, enum: [news]}, post_type: {type: string, enum: [a, b]}, name: {type: string}, pin: {type: boolean}, kind: {type: string, enum: [y]}}}}}}}}
+`
+
+func TestNamesBesideEachOther(t *testing.T) {
+	token := "Authorization=Bearer t"
+	play(t, newStub(t, Config{API: fromOpenAPI(t, board)}), []step{
+		{`POST /boards {"title":"b"}`, 201, `"id":"<>`, token},
+		{`POST /boards/$1/posts {"post":{"type":"news","post_type":"b","name":"n","pin":false,"item":{"kind":"x"}}}`, 201, `"id":"<>`, token},
+		{"GET /boards/$1/posts/$2", 200, `={"post":{"id":"$2","kind":"y","name":"n","pin":false,"post_type":"b","type":"news"}}`, token},
+		{`PUT /boards/$1/posts/$2 {"post":{"name":"m"}}`, 200, `"name":"m","pin":true,"post_type":"b"`, token}, // as create would
+		{`PUT /boards/$1/posts/$2 {"post":{}}`, 200, `={"post":{"id":"$2","kind":"y","pin":true,"post_type":"b","type":"news"}}`, token},
+		{"GET /boards/$1", 401, "the request has no credentials: send query team or Authorization: Bearer", "X-Key=k"},
+		{"GET /boards/$1?team=a", 401, "the request has no credentials: send header X-Key or Authorization: Bearer", "-X-Key"},
+		{"GET /boards/$1?team=a", 200, `"title":"b"`, "X-Key=k"},
+	})
+}
