@@ -217,7 +217,7 @@ func (d *deriver) collect() {
 	read := d.members(returned, r.Read, "read", " response")
 	d.beside(read)
 	for _, m := range read {
-		if p := d.find(m.Name); p != nil && !p.Tags && d.reshapes(p.Uses[0].Member.Shape, m.Shape) {
+		if p := d.find(m.Name); p != nil && !(p.Tags && d.API.Format == "smithy") && d.reshapes(p.Uses[0].Member.Shape, m.Shape) {
 			d.reshaped[p] = true
 			continue
 		}

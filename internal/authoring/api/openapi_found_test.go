@@ -240,12 +240,12 @@ paths:
     delete: {responses: {"204": {description: d}}}
 components:
   requestBodies:
-    Note: {content: {application/json: {schema: {type: object, required: [text], properties: {text: {type: string}, color: {type: string}, x: {type: string}}}}}}
+    Note: {content: {application/json: {schema: {type: object, required: [text], properties: {text: {type: string}, color: {type: string}, x: {type: string}, tags: {type: array, items: {type: string}}}}}}}
   responses:
     Notes: {description: d, content: {application/json: {schema: {type: object, properties: {notes: {type: array, items: {$ref: "#/components/schemas/Note"}}, total: {type: integer}}}}}}
   schemas:
     User: {type: object, properties: {id: {type: string}, name: {type: string}}}
-    Note: {type: object, properties: {id: {type: string}, text: {type: string}, color: {type: string}}}
+    Note: {type: object, properties: {id: {type: string}, text: {type: string}, color: {type: string}, tags: {type: array, items: {type: object, properties: {id: {type: string}}}}}}
 `
 
 func TestListed(t *testing.T) {
@@ -277,6 +277,11 @@ func TestListed(t *testing.T) {
 				style = "by " + b.Read.Page.Style
 			}
 			got += fmt.Sprint(" among ", b.Read.Items, " ", style)
+		}
+		for _, p := range d.Properties {
+			if p.Name == "Tags" && !p.WriteOnly {
+				t.Error(name, "returns tags in another form than create takes")
+			}
 		}
 		if got += fmt.Sprint("; create ", b.Create.Among, " ", b.Create.Items, "; list ", b.List != nil); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)

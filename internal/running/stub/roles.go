@@ -319,7 +319,7 @@ func (s *Stub) settableOf(r *resource, op *api.Operation) []*api.Member {
 		}
 	}
 	if op.Body != nil {
-		inner, envelope := opened(r.Name, op.Body)
+		inner, envelope := r.opened(op)
 		out = append(out, inner.Members...)
 		for _, m := range op.Body.Members {
 			if envelope != "" && m.Name != envelope && inner.Member(m.Name) == nil {
@@ -334,6 +334,18 @@ func (s *Stub) settableOf(r *resource, op *api.Operation) []*api.Member {
 // that is created.
 func (r *resource) sets(op *api.Operation, m *api.Member) bool {
 	return m.In != api.InPath || op == r.Create && !slices.ContainsFunc(r.ids, func(name string) bool { return alike(r.Name, m.Name, name) })
+}
+
+// opened is the structure inside of the envelope of a request, and the member that contains it. What create takes beside others
+// is none: an update that takes nothing else changes only that.
+func (r *resource) opened(op *api.Operation) (*api.Shape, string) {
+	inner, envelope := opened(r.Name, op.Body)
+	if envelope != "" && op != r.Create && r.Create.Body != nil {
+		if created, _ := opened(r.Name, r.Create.Body); created.Member(envelope) != nil {
+			return op.Body, ""
+		}
+	}
+	return inner, envelope
 }
 
 // opened is the structure inside of an envelope, such as {"order": {…}}, and the member that

@@ -37,7 +37,7 @@ func (c *call) content(r *resource) map[string]any {
 	if c.op.Body == nil {
 		return out
 	}
-	_, envelope := opened(r.Name, c.op.Body)
+	_, envelope := r.opened(c.op)
 	body, _ := c.body.(map[string]any)
 	for name, v := range body {
 		if name != envelope {

@@ -163,17 +163,26 @@ def failure(
     if isinstance(detail, list) and detail:
         # Of FastAPI, whose other members repeat the request.
         members = {"detail": dig(detail[0], ["msg"])}
-    said = ""
-    for member in ("message", "Message", "error", "detail", "title"):
-        for text in (members.get(member), dig(members, [member, "message"])):
-            if not said and isinstance(text, str):
-                said = text
+    said = _said(members)
+    several = members.get("errors")
+    if not said and isinstance(several, list) and several:
+        said = several[0] if isinstance(several[0], str) else _said(several[0])
     if status < 400:
         said = "redirects are not followed; "
         said += "set Endpoint in the type configuration to the URL of the API"
     for secret in sorted(secrets, key=len, reverse=True):
         said = hide(said, secret)
     return kind(f"{message}: {said[:300]}" if said else message)
+
+
+def _said(members: Any) -> str:
+    """Returns the message of an error, wherever APIs put it."""
+    names = ["message", "Message", "error", "detail", "title"]
+    for name in [*names, "errorSummary", "error_description"]:
+        for text in (dig(members, [name]), dig(members, [name, "message"])):
+            if text and isinstance(text, str):
+                return text
+    return ""
 
 
 def retry_after(headers: Any) -> float:

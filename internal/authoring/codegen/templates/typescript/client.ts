@@ -521,12 +521,16 @@ function hidden(said: string, secret: string): string {
 /** What the body of an error says. Other members of the details of FastAPI repeat the request. */
 function detailOf(content: any): string {
     if (Array.isArray(content?.detail)) {
-        return detailOf({ message: content.detail[0]?.msg });
+        return messageOf({ message: content.detail[0]?.msg });
     }
-    const texts = ['message', 'Message', 'error', 'detail', 'title'].map(
-        (name) => content?.[name]?.message ?? content?.[name]
-    );
-    return texts.find((text) => typeof text === 'string') ?? '';
+    const first = Array.isArray(content?.errors) ? content.errors[0] : undefined;
+    return messageOf(content) || (typeof first === 'string' ? first : messageOf(first));
+}
+
+function messageOf(content: any): string {
+    const names = ['message', 'Message', 'error', 'detail', 'title', 'errorSummary', 'error_description'];
+    const texts = names.map((name) => content?.[name]?.message ?? content?.[name]);
+    return texts.find((text) => text && typeof text === 'string') ?? '';
 }
 
 function required(value: string | undefined, name: string): string {

@@ -397,14 +397,17 @@ final class ApiConnection {
         if (body.path("detail").has(0)) { // of FastAPI, whose other members repeat the request
             return body.path("detail").path(0).path("msg").asText("");
         }
-        for (final String name : new String[] {"message", "Message", "error", "detail", "title"}) {
-            final JsonNode value = body.path(name);
-            final String text = value.isTextual() ? value.textValue() : value.path("message").asText("");
-            if (!text.isEmpty()) {
-                return text;
+        final JsonNode first = body.path("errors").path(0);
+        for (final JsonNode from : new JsonNode[] {body, first}) {
+            for (final String name : new String[] {"message", "Message", "error", "detail", "title", "errorSummary", "error_description"}) {
+                final JsonNode value = from.path(name);
+                final String text = value.isTextual() ? value.textValue() : value.path("message").asText("");
+                if (!text.isEmpty()) {
+                    return text;
+                }
             }
         }
-        return "";
+        return first.asText("");
     }
 
     /** Waits before a repetition, and reports whether there is time for it. */
