@@ -28,9 +28,8 @@ func (c *app) watchSuites(cmd *cobra.Command, o *stackSuiteOptions, names []stri
 	if err != nil {
 		return err
 	}
-	run(ctx)
 	err = lambda.Watch(ctx, lambda.WatchConfig{
-		Build: []string{"cfn", "stack", "test"}, Dir: c.path("."), Dirs: folders,
+		Build: []string{"cfn", "stack", "test"}, Dir: c.path("."), Dirs: folders, First: true,
 		Run: func(ctx context.Context, _ []string, _ string) ([]byte, error) { run(ctx); return nil, nil },
 	})
 	if err == nil {

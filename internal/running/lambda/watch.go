@@ -32,6 +32,9 @@ type WatchConfig struct {
 	// build their later invocations get new processes; running ones finish.
 	Renew []*Function
 
+	// First builds at the start, too. What changes during that build is built again.
+	First bool
+
 	// Report is called after each build. It may be nil.
 	Report func(Build)
 
@@ -58,7 +61,7 @@ type Build struct {
 
 // Watch checks the sources until ctx ends, and rebuilds when one was changed, added or removed
 // since the start of the previous build. Files that change during two consecutive builds are
-// assumed to be output of the build, and are ignored. Watch does not build at its start. A
+// assumed to be output of the build, and are ignored. Watch builds at its start only if First is set. A
 // failed build leaves the functions unchanged, and is tried again at the next change. Watch
 // returns nil when ctx ends, otherwise an error that describes what is invalid in c.
 func Watch(ctx context.Context, c WatchConfig) error {
@@ -80,18 +83,21 @@ func Watch(ctx context.Context, c WatchConfig) error {
 	ticker := time.NewTicker(c.Interval)
 	defer ticker.Stop()
 	var written []string // what changed during the last build
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+	for first := c.First; ; first = false {
+		now, err := seen, error(nil)
+		if !first {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+			now, err = c.look()
 		}
-		now, err := c.look()
 		if err != nil {
 			continue // a folder being replaced; it shows again, or nothing changes
 		}
 		changed := differences(seen, now)
-		if len(changed) == 0 {
+		if len(changed) == 0 && !first {
 			continue
 		}
 		build := c.build(ctx, changed)

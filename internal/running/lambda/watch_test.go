@@ -83,6 +83,30 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchFirst: what somebody changes during the build at the start is built.
+func TestWatchFirst(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a", "1")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var builds []string
+		c := lambda.WatchConfig{
+			Build: []string{"make"}, Dir: dir, Dirs: []string{"."}, First: true,
+			Run: func(context.Context, []string, string) ([]byte, error) {
+				if len(builds) == 0 {
+					write(t, dir, "a", "12")
+				}
+				return nil, nil
+			},
+			Report: func(b lambda.Build) { builds = append(builds, strings.Join(b.Changed, " ")) },
+		}
+		time.AfterFunc(5*time.Second, cancel)
+		if err := lambda.Watch(ctx, c); err != nil || !slices.Equal(builds, []string{"", "a"}) {
+			t.Errorf("%v %q", err, builds)
+		}
+	})
+}
+
 func TestWatchTimeout(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
