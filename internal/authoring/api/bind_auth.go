@@ -142,7 +142,8 @@ func clientKind(s Scheme) string {
 
 // keyProperty is a name for a key or header in the type configuration, where the names of others are taken.
 func (b *binder) keyProperty(name string) string {
-	property := pascal(name)
+	property := cmp.Or(pascal(name), "Key")
+	property = property[:min(len(property), 60)]
 	taken := func() bool {
 		return slices.Contains([]string{"Endpoint", "ApiKey", "BearerToken", "Basic", "OAuth", "Region"}, property) ||
 			slices.ContainsFunc(b.out.Auth.Keys, func(k BoundKey) bool { return k.Property == property })

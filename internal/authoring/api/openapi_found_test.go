@@ -170,6 +170,8 @@ func TestCalls(t *testing.T) {
 		{"a query with a default", "{name: Accept,", "{name: v, in: query, required: true, schema: {type: integer, default: 2}}, {name: Accept,", `"fixed": [{"in": "query", "at": ["v"], "value": "2"}]`},
 		{"a header that users know", "{name: Accept,", "{name: X-From, in: header, required: true, description: Who asks., schema: {type: string, format: email}}, {name: Accept,", `"XFrom": {"type": "string", "description": "Who asks.", "format": "email"}`},
 		{"sent with every request", "{name: Accept,", "{name: X-From, in: header, required: true, schema: {type: string}}, {name: Accept,", `"keys": [{"in": "header", "name": "X-From", "property": "XFrom"}]`},
+		{"a header whose name is no name", "{name: Accept,", "{name: ---, in: header, required: true, schema: {type: string}}, {name: Accept,", `"name": "---", "property": "Key"`},
+		{"a header with the name of another setting", "{name: Accept,", "{name: Endpoint, in: header, required: true, schema: {type: string}}, {name: Accept,", `"name": "Endpoint", "property": "Endpoint2"`},
 		{"a header that may be sent", "{name: Accept,", "{name: X-From, in: header, schema: {type: string}}, {name: Accept,", `"auth": {"kind": "bearer"}, "identifier"`},
 		{"any media type", "application/json: {schema: {type: object, required: [made]", "\"*/*\": {schema: {type: object, required: [made]", `"path": "/jobs", "accept"`},
 		{"a media type of forms with files", "application/json: {schema: {type: object, required: [made]", "multipart/form-data: {schema: {type: object, required: [made]", "takes multipart/form-data"},
