@@ -204,11 +204,11 @@ func (d *deriver) additional() (out []*document.Value) {
 	return out
 }
 
-// tags is the property for the tags of the resource, or nil.
+// tags is the property for the tags of the resource, which have keys and values, or nil.
 func (d *deriver) tags() *Property {
 	for _, p := range d.Properties {
 		if p.Tags && !p.ReadOnly && p.settable() != nil {
-			if k := p.settable().Shape.Kind; k == List || k == Map {
+			if form, ok := tagForm(p.settable().Shape, true); ok && form.Kind != "keys" {
 				return p
 			}
 		}

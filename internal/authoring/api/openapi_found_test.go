@@ -280,6 +280,9 @@ func TestListed(t *testing.T) {
 			}
 			got += fmt.Sprint(" among ", b.Read.Items, " ", style)
 		}
+		if !strings.Contains(string(d.JSON()), `"taggable": false`) {
+			t.Error(name, "has tags without keys and values")
+		}
 		for _, p := range d.Properties {
 			if p.Name == "Tags" && !p.WriteOnly {
 				t.Error(name, "returns tags in another form than create takes")
