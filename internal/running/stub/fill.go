@@ -118,13 +118,9 @@ func (s *Stub) ofParent(r *resource, m *api.Member, i *item) (any, bool) {
 	return nil, false
 }
 
-// suits reports whether a value has the kind of a shape and is one of its values, if it lists them.
+// suits reports whether a value has the kind of a shape.
 func suits(shape *api.Shape, v any) bool {
-	switch v := v.(type) {
-	case string:
-		if shape.Kind == api.String && len(shape.Enum) > 0 {
-			return slices.Contains(shape.Enum, v)
-		}
+	switch v.(type) {
 	case nil:
 		return true
 	case map[string]any:

@@ -57,7 +57,7 @@ info: {title: Board, version: "1"}
 security: [{key: [], team: []}, {token: []}]
 paths:
   /boards:
-    post: {requestBody: {content: {application/json: {schema: {type: object, properties: {title: {type: string}, owner: {type: object, properties: {id: {type: string}}}}}}}}, responses: {"201": {$ref: "#/components/responses/Board"}}}
+    post: {requestBody: {content: {application/json: {schema: {type: object, properties: {title: {type: string}, owner: {type: object, properties: {id: {type: string}}}, item: {type: object, properties: {title: {type: string}}}}}}}}, responses: {"201": {$ref: "#/components/responses/Board"}}}
   /boards/{id}:
     get: {responses: {"200": {$ref: "#/components/responses/Board"}}}
     put: {requestBody: {content: {application/json: {schema: {type: object, properties: {owner: {type: object, properties: {id: {type: string}}}}}}}}, responses: {"200": {description: d}}}
@@ -79,16 +79,16 @@ components:
     Post: {content: {application/json: {schema: {type: object, required: [post], properties: {post: {type: object, properties: {type: {type: string, enum: [news]}, post_type: {type: string, enum: [a, b]}, name: {type: string}, pin: {type: boolean, default: true}, item: {type: object, properties: {kind: {type: string, enum: [x]}}}}}}}}}}
     Change: {content: {application/json: {schema: {type: object, required: [post], properties: {post: {type: object, properties: {name: {type: string}, pin: {type: boolean}}}}}}}}
   responses:
-    Board: {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}, title: {type: string}, owner: {type: object, properties: {id: {type: string}}}}}}}}
+    Board: {description: d, content: {application/json: {schema: {type: object, properties: {id: {type: string}, title: {type: string}, owner: {type: object, properties: {id: {type: string}}}, item: {type: object, properties: {title: {type: string}}}}}}}}
     Post: {description: d, content: {application/json: {schema: {type: object, properties: {post: {type: object, properties: {id: {type: string}, type: {type: string, enum: [news]}, post_type: {type: string, enum: [a, b]}, name: {type: string}, pin: {type: boolean}, kind: {type: string, enum: [y]}}}}}}}}
 `
 
 func TestNamesBesideEachOther(t *testing.T) {
 	token := "Authorization=Bearer t"
 	play(t, newStub(t, Config{API: fromOpenAPI(t, board)}), []step{
-		{`POST /boards {"title":"b","owner":{"id":"o"}}`, 201, `"id":"<>`, token},
+		{`POST /boards {"title":"b","owner":{"id":"o"},"item":{"title":"i"}}`, 201, `"id":"<>`, token},
 		{`PUT /boards/$1 {"owner":{"id":"p"}}`, 200, "", token}, // no envelope, although it is alone
-		{"GET /boards/$1", 200, `={"id":"$1","owner":{"id":"p"},"title":"b"}`, token},
+		{"GET /boards/$1", 200, `={"id":"$1","item":{"title":"i"},"owner":{"id":"p"},"title":"b"}`, token},
 		{`POST /boards/$1/posts {"post":{"type":"news","post_type":"b","name":"n","pin":false,"item":{"kind":"x"}}}`, 201, `"id":"<>`, token},
 		{"GET /boards/$1/posts/$2", 200, `={"post":{"id":"$2","kind":"y","name":"n","pin":false,"post_type":"b","type":"news"}}`, token},
 		{`PUT /boards/$1/posts/$2 {"post":{"name":"m"}}`, 200, `"name":"m","pin":true,"post_type":"b"`, token}, // as create would

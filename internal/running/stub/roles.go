@@ -362,7 +362,7 @@ func opened(noun string, shape *api.Shape) (*api.Shape, string) {
 // envelope reports whether a member of that name contains the whole resource.
 func envelope(noun, name string) bool {
 	name = plain(name)
-	return name == plain(noun) || strings.HasSuffix(plain(noun), name) && len(name) > 2 || slices.Contains([]string{"data", "result", "item", "resource"}, name)
+	return name == plain(noun) || strings.HasSuffix(plain(noun), name) && len(name) > 2 || slices.Contains([]string{"data", "result"}, name)
 }
 
 // eachMember visits the members of a response that are those of the resource: at the top, and
