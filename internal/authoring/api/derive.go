@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formwork-dev/formwork/internal/foundation/cfnlog"
 	"github.com/formwork-dev/formwork/internal/foundation/diag"
 	"github.com/formwork-dev/formwork/internal/foundation/document"
 )
@@ -210,8 +211,8 @@ func (d *deriver) collect() {
 			d.addInput("update", op)
 		}
 	}
-	returned, among := r.Returned(r.Read)
-	if among != nil && d.API.Format == "openapi" {
+	returned, _ := r.Returned(r.Read)
+	if d.readsList() {
 		d.note("", "read", "%s is the only operation that returns one: handlers look for the identifier in the list", r.Read.Name)
 	}
 	read := d.members(returned, r.Read, "read", " response")
@@ -252,9 +253,7 @@ func (d *deriver) collect() {
 // credential reports whether a member is a secret that a service makes, by its mark or its name.
 func credential(m *Member) bool {
 	name := norm(m.Name)
-	return secret(m) || name == "token" || name == "key" || slices.ContainsFunc([]string{"secret", "password", "secretkey", "privatekey", "apikey", "accesstoken", "authtoken"}, func(ending string) bool {
-		return strings.HasSuffix(name, ending)
-	})
+	return secret(m) || cfnlog.SecretName(m.Name) || name == "token" || name == "key" || strings.HasSuffix(name, "accesstoken")
 }
 
 // addReplacement makes an update of the operation that creates: it replaces a resource that exists. Tags are left to the
@@ -300,6 +299,12 @@ func revisionName(m *Member) string {
 		return "ETag"
 	}
 	return m.Name
+}
+
+// readsList reports whether the read is a list that does not take the identifier: no other operation returns the resource.
+func (d *deriver) readsList() bool {
+	_, among := d.Resource.Returned(d.Resource.Read)
+	return among != nil && d.API.Format == "openapi"
 }
 
 // addETag adds the header ETag of a read if an update or delete takes it as If-Match.

@@ -136,7 +136,7 @@ func (d *deriver) identifier(i int, id string) *Property {
 
 func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
 	by := d.Resource.Read.Name
-	if _, among := d.Resource.Returned(d.Resource.Read); among != nil && d.API.Format == "openapi" {
+	if d.readsList() {
 		by = d.Resource.Delete.Name
 	}
 	if d.exact(id) == p {
@@ -158,7 +158,7 @@ func (d *deriver) asIdentifier(p *Property, id string, last bool) *Property {
 // joinListed makes one property of an identifier that only requests name and what a list, which is the read, has it as: the
 // users of a group, which PUT /groups/{group}/users/{userId} adds, are listed with their id.
 func (d *deriver) joinListed(p *Property, id string) {
-	if _, among := d.Resource.Returned(d.Resource.Read); among == nil || d.API.Format != "openapi" || p.in("read") != nil {
+	if !d.readsList() || p.in("read") != nil {
 		return
 	}
 	for _, name := range d.API.Candidates(d.Resource, id, true) {

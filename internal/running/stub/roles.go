@@ -226,8 +226,9 @@ func (s *Stub) study(r *resource) {
 		if role.resource != r || role.action != create && role.action != update {
 			continue
 		}
-		r.tellApart(s.settableOf(r, op))
-		for _, m := range s.settableOf(r, op) {
+		members := s.settableOf(r, op)
+		r.tellApart(members)
+		for _, m := range members {
 			if m.ReadOnly || m.Token || m.NotProperty && !m.Required {
 				continue
 			}

@@ -194,8 +194,8 @@ func (s *Stub) authenticate(c *call) *fault {
 		return nil
 	}
 	alternatives := c.op.Auth
-	for _, scheme := range s.api.Auth {
-		if c.op.Auth == nil {
+	if alternatives == nil { // of Smithy
+		for _, scheme := range s.api.Auth {
 			alternatives = append(alternatives, []string{scheme.Name})
 		}
 	}
@@ -203,7 +203,10 @@ func (s *Stub) authenticate(c *call) *fault {
 	for _, names := range alternatives {
 		var missing []string
 		for _, scheme := range s.api.Auth {
-			if where := lacks(c.request, scheme); where != "" && slices.Contains(names, scheme.Name) {
+			if !slices.Contains(names, scheme.Name) {
+				continue
+			}
+			if where := lacks(c.request, scheme); where != "" {
 				missing = append(missing, where)
 			}
 		}
